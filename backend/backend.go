@@ -1,0 +1,200 @@
+// Package backend is where jobs run: a plan comes in, slots, their events and
+// their end come out. README.md is the contract in prose; backendtest holds
+// every implementation to it.
+package backend
+
+import (
+	"context"
+	"errors"
+	"io"
+	"time"
+
+	"github.com/muster-project/muster/event"
+	"github.com/muster-project/muster/plan"
+)
+
+// Backend is one place where jobs run, seen from the client.
+type Backend interface {
+	Name() string
+	Capabilities(ctx context.Context) (plan.Capabilities, error)
+	// Check says everything that can be refused before submitting. An error means
+	// that the backend could not be asked.
+	Check(ctx context.Context, p *plan.Plan) ([]plan.Finding, error)
+	// Render gives the native artefacts of a plan. Pure.
+	Render(p *plan.Plan) ([]Artefact, error)
+	// Submit starts the job's coordinator. It may be repeated with the same job
+	// id and then gives the first answer again.
+	Submit(ctx context.Context, s Submission) (Ref, error)
+	// Find recovers the reference of a job by its id: ErrUnknownJob if there is none.
+	Find(ctx context.Context, id string) (Ref, error)
+	// Status asks the backend, not the journal. Only a terminal state it names is an end.
+	Status(ctx context.Context, ref Ref) (Status, error)
+	// Stop asks the job to end, gracefully or now. It may be repeated; stopping
+	// what has ended is fine.
+	Stop(ctx context.Context, ref Ref, now bool) error
+}
+
+// Submission is what a client hands over.
+type Submission struct {
+	Plan *plan.Plan
+	// Environ is the submitter's environment, as in os.Environ; Dir the directory
+	// it was submitted from; Umask its file mode mask.
+	Environ []string
+	Dir     string
+	Umask   int
+}
+
+// Ref is a backend's own name for a job.
+type Ref struct {
+	Job    string `json:"job"`    // muster's id
+	Native string `json:"native"` // application id, pod group, slurm job, …
+	Dir    string `json:"dir"`    // the job's directory on the backend's storage
+}
+
+// Status is what a backend says of a job.
+type Status struct {
+	Phase  Phase     `json:"phase"`
+	Reason string    `json:"reason,omitempty"`
+	At     time.Time `json:"at"` // when this was true; older if the backend did not answer
+}
+
+// Phase is a backend's word for where a job is.
+type Phase string
+
+// The phases.
+const (
+	PhaseUnknown Phase = "unknown" // not an end
+	PhaseQueued  Phase = "queued"
+	PhaseRunning Phase = "running"
+	PhaseEnded   Phase = "ended" // terminal
+)
+
+// Artefact is one native file that a plan becomes.
+type Artefact struct {
+	Name string
+	Data []byte
+}
+
+// ErrUnknownJob says that a backend has never heard of a job.
+var ErrUnknownJob = errors.New("no such job")
+
+// ErrSuperseded says that another coordinator with a higher term owns the job.
+var ErrSuperseded = errors.New("superseded by a coordinator with a higher term")
+
+// Gang is a job's slots, seen from inside its coordinator. Every method may be
+// called again with the same argument, and then changes nothing more. Methods
+// return quickly; what comes of them arrives through Events.
+type Gang interface {
+	// Request asks for slots. The same Number may come again after a takeover.
+	Request(ctx context.Context, r Request) error
+	// Launch starts the executors of granted slots.
+	Launch(ctx context.Context, starts []Start) error
+	// Release ends slots with everything in them, kindly or, when now is set, at once.
+	Release(ctx context.Context, slots []string, now bool) error
+	// Events delivers what happened, in order. It is closed after Close or Leave.
+	Events() <-chan Event
+	// Close ends the job at the backend: nothing of it may be left.
+	Close(ctx context.Context, o event.Outcome) error
+	// Leave abandons the slots to the next term without touching a task.
+	Leave() error
+}
+
+// Opener makes a Gang inside a coordinator.
+type Opener interface {
+	// Open takes the plan, this coordinator's term and the slots that the journal
+	// knows. Known slots are adopted (Adopted) or reported gone (Gone).
+	Open(ctx context.Context, p *plan.Plan, term int64, known []Slot) (Gang, error)
+}
+
+// Request asks for one slot for each task, at least Minimum of them at once.
+type Request struct {
+	Number  int // counts from 1 within the job
+	Minimum int
+	Asks    []Ask
+}
+
+// Ask is the wish for one slot.
+type Ask struct {
+	Task      plan.TaskID
+	Resources plan.Resources
+}
+
+// Slot is what a backend granted for one task.
+type Slot struct {
+	ID        string
+	Request   int
+	Task      plan.TaskID
+	Node      string
+	Rack      string
+	Resources plan.Resources
+	Devices   []string
+	CPUSet    string
+	Native    []byte // from Started; what finds the executor again
+}
+
+// Start is everything an executor needs to be born.
+type Start struct {
+	Slot    Slot
+	Context []byte // contents of its start file; see executor.Context
+}
+
+// Event is one thing that happened to a gang. Exactly one field is set.
+type Event struct {
+	Waiting    *Waiting
+	Granted    *Slot
+	Refused    *Refused
+	Started    *Started
+	Adopted    *Slot
+	Gone       *Gone
+	Preempting *Preempting
+	Superseded bool
+}
+
+// Waiting says why a request is not granted yet.
+type Waiting struct {
+	Request int
+	Reasons []string
+}
+
+// Refused says that a request can never be granted.
+type Refused struct {
+	Request int
+	Reason  string
+}
+
+// Started acknowledges Launch for one slot. Err says that it did not start.
+type Started struct {
+	Slot   string
+	Native []byte
+	Err    error
+}
+
+// Gone says that nothing of a slot is left. A slot may go without having been
+// released: then Class says why.
+type Gone struct {
+	Slot   string
+	Class  event.Class
+	Reason string
+	Status int
+}
+
+// Preempting says that slots will be taken away at a deadline.
+type Preempting struct {
+	Slots    []string
+	Deadline time.Time
+}
+
+// Logs is implemented by backends that can give a task's output after its end.
+type Logs interface {
+	Logs(ctx context.Context, ref Ref, id plan.TaskID, stream string) (io.ReadCloser, error)
+}
+
+// Explainer is implemented by backends that can say why a job waits.
+type Explainer interface {
+	Explain(ctx context.Context, ref Ref) ([]string, error)
+}
+
+// Lister is implemented by backends that can list jobs.
+type Lister interface {
+	List(ctx context.Context) ([]Ref, error)
+}

@@ -1,0 +1,50 @@
+package executor
+
+import (
+	"time"
+
+	"github.com/muster-project/muster/plan"
+	"github.com/muster-project/muster/spec"
+)
+
+// Context is what an executor is born with: the JSON in its start file (mode
+// 0600). It never changes during the executor's life; what does change comes
+// over the wire.
+type Context struct {
+	Job  string      `json:"job"`
+	Slot string      `json:"slot"`
+	Task plan.TaskID `json:"task"`
+	Term int64       `json:"term"`
+
+	// Endpoints is the directory in which each coordinator leaves a file named by
+	// its term with its address; Address is the one that wrote this context.
+	Endpoints string `json:"endpoints"`
+	Address   string `json:"address"`
+	Authority []byte `json:"authority"` // PEM: certificate of the job's own authority
+	Cert      []byte `json:"cert"`      // PEM: names job, role and index
+	Key       []byte `json:"key"`       // PEM
+
+	// Root is this task's own directory; incarnations are directories in it.
+	Root       string `json:"root"`
+	Checkpoint string `json:"checkpoint"`
+	Blobs      string `json:"blobs"` // where content-addressed archives and files are read
+	Host       string `json:"host"`  // address to announce; empty: the one that reaches the coordinator
+
+	Work    plan.Work         `json:"work"`
+	Python  spec.Python       `json:"python,omitzero"`
+	Logs    spec.Logs         `json:"logs"`
+	Environ map[string]string `json:"environ,omitempty"` // the submitter's environment
+	Umask   int               `json:"umask"`
+
+	Resources plan.Resources `json:"resources"`
+	Devices   []string       `json:"devices,omitempty"` // GPUs to make visible; empty hides all
+	CPUSet    string         `json:"cpu_set,omitempty"` // "0-3,8"
+	Cgroup    string         `json:"cgroup,omitempty"`  // parent for the task's own; empty: make one where possible
+
+	Lease spec.Duration `json:"lease"`
+	Short spec.Duration `json:"short"` // when neither coordinator nor job directory can be reached
+	Grace spec.Duration `json:"grace"` // between stop signal and kill when nobody else says
+}
+
+// ShortLease is used where the context gives none.
+const ShortLease = 60 * time.Second

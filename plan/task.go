@@ -1,0 +1,41 @@
+package plan
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// TaskID names one task; it prints and is written as role/index.
+type TaskID struct {
+	Role  string
+	Index int
+}
+
+func (t TaskID) String() string { return t.Role + "/" + strconv.Itoa(t.Index) }
+
+// IsZero says that no task is named.
+func (t TaskID) IsZero() bool { return t.Role == "" }
+
+// MarshalText writes role/index.
+func (t TaskID) MarshalText() ([]byte, error) { return []byte(t.String()), nil }
+
+// UnmarshalText reads role/index.
+func (t *TaskID) UnmarshalText(b []byte) error {
+	id, err := ParseTask(string(b))
+	*t = id
+	return err
+}
+
+// ParseTask reads role/index.
+func ParseTask(s string) (TaskID, error) {
+	if s == "" {
+		return TaskID{}, nil
+	}
+	role, index, ok := strings.Cut(s, "/")
+	n, err := strconv.Atoi(index)
+	if !ok || role == "" || err != nil || n < 0 {
+		return TaskID{}, fmt.Errorf("%s: not a task: write role/index, as in worker/0", s)
+	}
+	return TaskID{Role: role, Index: n}, nil
+}

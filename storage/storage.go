@@ -1,0 +1,48 @@
+// Package storage is the file systems behind one interface: paths and bytes
+// come in, durable files go out. Journal, staging, history and claims are built
+// on it; README.md states what an implementation must promise.
+package storage
+
+import (
+	"context"
+	"io"
+	"io/fs"
+	"time"
+)
+
+// FS is a file system that can carry a journal. Paths are absolute, slash
+// separated. Errors are recognised by errors.Is against fs.ErrNotExist,
+// fs.ErrExist and fs.ErrPermission.
+type FS interface {
+	// Open reads from offset; it sees everything that was synced before the call.
+	Open(ctx context.Context, path string, offset int64) (io.ReadCloser, error)
+	// Create makes a new file and fails with fs.ErrExist if the path exists, also
+	// when several processes race: exactly one wins. It is the claim primitive.
+	Create(ctx context.Context, path string, mode fs.FileMode) (Writer, error)
+	// Rename never replaces: fs.ErrExist if the target exists.
+	Rename(ctx context.Context, from, to string) error
+	// Mkdir makes a directory and its parents; an existing one is fine.
+	Mkdir(ctx context.Context, path string, mode fs.FileMode) error
+	SetTimes(ctx context.Context, path string, modified time.Time) error
+	List(ctx context.Context, path string) ([]fs.FileInfo, error)
+	Stat(ctx context.Context, path string) (fs.FileInfo, error)
+	// Remove removes a file, or a directory with all that is in it; what is not
+	// there is fine.
+	Remove(ctx context.Context, path string) error
+}
+
+// Writer appends to one file. Nothing written is promised before Sync returns.
+// After an error the last bytes are undecided: they may or may not be in the file.
+type Writer interface {
+	io.Writer
+	// Sync returns when everything written so far is visible to every reader and
+	// survives the death of this process.
+	Sync(ctx context.Context) error
+	io.Closer
+}
+
+// Fencer is implemented by file systems that can end another writer's file.
+type Fencer interface {
+	// Fence returns when no writer can add to the file any more.
+	Fence(ctx context.Context, path string) error
+}
