@@ -1,0 +1,5 @@
+//go:build !embed_executor
+
+package embedded
+
+var executor []byte
