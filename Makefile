@@ -1,0 +1,49 @@
+# muster's two commands for people are "make demo" and "make test".
+# Both do all their own set-up on a machine with Go and Python.
+
+GO      ?= go
+VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
+LDFLAGS  = -s -w -X github.com/muster-project/muster/internal/version.release=$(VERSION)
+STATIC   = CGO_ENABLED=0 $(GO) build -buildvcs=false -trimpath -ldflags "$(LDFLAGS)"
+
+export GO
+
+.PHONY: help build demo test test-quick test-all lint bench chaos docs clean
+.DEFAULT_GOAL := help
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+build: ## bin/muster, with bin/executor embedded in it
+	@mkdir -p bin
+	$(STATIC) -o bin/executor ./cmd/executor
+	@gzip -9 -n -c bin/executor > internal/embedded/executor.gz.new
+	@mv internal/embedded/executor.gz.new internal/embedded/executor.gz
+	$(STATIC) -tags embed_executor -o bin/muster ./cmd/muster
+
+demo: build ## train a small PyTorch model with four ranks on this machine
+	@tools/demo.sh
+
+test: ## lint, all tests, and the real frameworks; says how long each part took
+	@tools/test.sh build lint unit frameworks chaos
+
+test-quick: ## build and unit tests without the race detector: a minute or two
+	@tools/test.sh build quick
+
+test-all: ## everything "test" has, then fuzzing, benchmarks and the long chaos matrix
+	@tools/test.sh build lint unit frameworks chaos fuzz bench long-chaos
+
+lint: ## golangci-lint, formatting, generated files, sizes, and what must not be in the tree
+	@tools/test.sh build lint
+
+bench: ## the benchmarks, with memory
+	@tools/test.sh bench
+
+chaos: ## kill every part of muster at every moment of a job, many times
+	@tools/test.sh build long-chaos
+
+docs: ## regenerate what is generated: schema, reference, protocol
+	$(GO) generate ./...
+
+clean: ## remove what "make build" made; the caches stay
+	rm -rf bin internal/embedded/executor.gz

@@ -1,0 +1,69 @@
+#!/usr/bin/env bash
+# lint.sh   every check that needs no test run. All of them run, so that one
+#           call shows everything that is to be done.
+# shellcheck source=env.sh
+. "$(dirname "$0")/env.sh"
+cd "$root"
+go=${GO:-go}
+
+# linter prints the path of golangci-lint, built from the version that
+# tools/go.mod pins. The first time takes minutes.
+linter() {
+	local key path
+	key=$({ "$go" env GOVERSION && cat tools/go.sum; } | sha256sum | cut -c1-12)
+	path=$cache/golangci-lint-$key
+	build_linter() {
+		[ ! -x "$path" ] || return 0
+		say "building golangci-lint"
+		"$go" -C tools build -o "$path.new" github.com/golangci/golangci-lint/v2/cmd/golangci-lint
+		mv "$path.new" "$path"
+	}
+	[ -x "$path" ] || locked golangci-lint build_linter
+	echo "$path"
+}
+
+golangci() {
+	local path
+	path=$(linter)
+	"$path" run ./...
+}
+
+formatted() {
+	local files
+	files=$(git ls-files -co --exclude-standard '*.go' | while read -r f; do [ ! -f "$f" ] || echo "$f"; done | xargs gofmt -l)
+	[ -z "$files" ] || fail "not formatted: ${files//$'\n'/ }" "gofmt -w"
+}
+
+vet() {
+	"$go" vet -tags "frameworks chaos" ./...
+}
+
+# size holds what "make build" made to its budget.
+size() { # NAME MEBIBYTES
+	local bytes
+	[ -f "bin/$1" ] || fail "bin/$1: not built" "make build"
+	bytes=$(wc -c <"bin/$1")
+	awk -v n="$1" -v b="$bytes" -v m="$2" 'BEGIN {
+		printf "bin/%s: %.1f MiB of %d allowed\n", n, b / 1048576, m; exit b > m * 1048576 }'
+}
+
+failed=
+check() {
+	say "-- $1"
+	set +e
+	(
+		set -e
+		"${@:2}"
+	)
+	[ $? = 0 ] || failed="$failed, $1"
+	set -e
+}
+
+check "formatting" formatted
+check "vet" vet
+check "golangci-lint" golangci
+check "generated files" tools/fresh.sh
+check "tree" tools/tree.sh
+check "size of muster" size muster 60
+check "size of the executor" size executor 12
+[ -z "$failed" ] || fail "lint:${failed#,}"
