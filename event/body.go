@@ -14,15 +14,17 @@ type JobSubmitted struct {
 	Host string     `json:"host,omitempty"`
 }
 
-// TermOpened is the first fact of every segment. Adopted is the last sequence
-// number taken over from the segment before; what stands there beyond it was
-// written by a superseded coordinator and never acted upon.
+// TermOpened is the first fact of every segment. Previous is the term whose
+// segment it continues (0 for the first) and Adopted the last sequence number
+// taken over from it; what stands there beyond it, and every segment in
+// between, was written by a superseded coordinator and never acted upon.
 type TermOpened struct {
-	Term    int64  `json:"term"`
-	Adopted int64  `json:"adopted"`
-	Node    string `json:"node"`
-	PID     int    `json:"pid"`
-	Version string `json:"version,omitempty"`
+	Term     int64  `json:"term"`
+	Previous int64  `json:"previous"`
+	Adopted  int64  `json:"adopted"`
+	Node     string `json:"node"`
+	PID      int    `json:"pid"`
+	Version  string `json:"version,omitempty"`
 }
 
 // SlotsRequested says that the gang of a stage, or replacements, were asked for.
@@ -31,6 +33,7 @@ type SlotsRequested struct {
 	Stage   int           `json:"stage"`
 	Tasks   []plan.TaskID `json:"tasks"`
 	Minimum int           `json:"minimum"`
+	Replace bool          `json:"replace,omitempty"` // for slots that were lost
 }
 
 // JobWaiting says why the gang is not complete. Written when the reasons change.
@@ -68,6 +71,7 @@ type ExecutorStarted struct {
 type SlotReleased struct {
 	Slot   string `json:"slot"`
 	Reason string `json:"reason"`
+	Now    bool   `json:"now,omitempty"` // kill, do not ask
 }
 
 // SlotGone says that nothing of a slot is left. Class is empty if it ended

@@ -17,8 +17,14 @@ func (t TaskID) String() string { return t.Role + "/" + strconv.Itoa(t.Index) }
 // IsZero says that no task is named.
 func (t TaskID) IsZero() bool { return t.Role == "" }
 
-// MarshalText writes role/index.
-func (t TaskID) MarshalText() ([]byte, error) { return []byte(t.String()), nil }
+// MarshalText writes role/index, and nothing where no task is named, as
+// ParseTask reads it.
+func (t TaskID) MarshalText() ([]byte, error) {
+	if t.IsZero() {
+		return nil, nil
+	}
+	return []byte(t.String()), nil
+}
 
 // UnmarshalText reads role/index.
 func (t *TaskID) UnmarshalText(b []byte) error {
