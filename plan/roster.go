@@ -6,7 +6,7 @@ type Roster struct {
 	Job     string   `json:"job"`
 	Epoch   int      `json:"epoch"`
 	Reason  string   `json:"reason,omitempty"` // why this epoch was opened: "start", "worker/1 failed", "resize", …
-	World   int      `json:"world"`            // processes of all counted roles
+	World   int      `json:"world"`            // processes of the counted roles of the newest stage
 	Members []Member `json:"members"`
 }
 
@@ -22,7 +22,7 @@ type Member struct {
 	Procs       int            `json:"procs"`
 	Rank        int            `json:"rank"`       // of its first process; the others follow; -1 if not counted
 	GroupRank   int            `json:"group_rank"` // position among counted tasks; -1 if not counted
-	LocalRank   int            `json:"local_rank"` // of its first process among the counted ones of its node
+	LocalRank   int            `json:"local_rank"` // of its first process among the counted ones of its node; -1 if not counted
 }
 
 // Member returns the member for a task, or nil.
@@ -60,11 +60,14 @@ type Launch struct {
 // Draft is what a framework may fill and check before the plan is final.
 type Draft struct {
 	Plan *Plan
-	// Written says which policy keys the author wrote for a role, so that a
-	// framework's defaults never override them: Written["ps"]["wait"].
+	// Written says which keys the author wrote for a role, so that a framework's
+	// defaults never override them: Written["ps"]["wait"].
 	Written  map[string]map[string]bool
 	Findings []Finding
 }
+
+// Open says that the author left a role's key to the framework.
+func (d *Draft) Open(role, key string) bool { return !d.Written[role][key] }
 
 // Report adds a finding.
 func (d *Draft) Report(f Finding) { d.Findings = append(d.Findings, f) }

@@ -45,3 +45,24 @@ func ParseTask(s string) (TaskID, error) {
 	}
 	return TaskID{Role: role, Index: n}, nil
 }
+
+// Tasks lists every task that the plan may run, role by role.
+func (p *Plan) Tasks() []TaskID {
+	return p.tasks(func(r *Role) int { return r.Instances.Max })
+}
+
+// Minimum lists the tasks without which the job does not run.
+func (p *Plan) Minimum() []TaskID {
+	return p.tasks(func(r *Role) int { return r.Instances.Min })
+}
+
+func (p *Plan) tasks(count func(*Role) int) []TaskID {
+	var out []TaskID
+	for i := range p.Roles {
+		r := &p.Roles[i]
+		for n := range count(r) {
+			out = append(out, TaskID{Role: r.Name, Index: n})
+		}
+	}
+	return out
+}

@@ -1,0 +1,82 @@
+// Package pytorch is torch.distributed: a draft comes in and gets the
+// rendezvous port and the policies of a job whose ranks need each other; a
+// roster comes in and the variables of env:// and of torchrun go out.
+// README.md lists them.
+package pytorch
+
+import (
+	"github.com/muster-project/muster/framework"
+	"github.com/muster-project/muster/plan"
+	"github.com/muster-project/muster/spec"
+)
+
+// Port is held by every task with a rank; that of rank 0 is MASTER_PORT.
+const Port = "rendezvous"
+
+// Framework is pytorch.
+type Framework struct{}
+
+var _ framework.Framework = Framework{}
+
+// Name is "pytorch".
+func (Framework) Name() string { return "pytorch" }
+
+// Prepare sets the policies of collectives: one rank that fails leaves all
+// others hanging, so a failure stops the job or restarts all of it.
+func (Framework) Prepare(d *plan.Draft) {
+	for i := range d.Plan.Roles {
+		r := &d.Plan.Roles[i]
+		if r.Name == "ps" {
+			r.Counted = true // torch.distributed.rpc: a parameter server is a rank like the others
+		}
+		if !r.Counted {
+			if len(r.Ports) == 0 {
+				framework.AddPort(r, "main", true)
+			}
+			continue
+		}
+		if d.Open(r.Name, "on_failure") {
+			r.OnFailure = spec.FailureStop
+		}
+		if d.Open(r.Name, "restart_scope") {
+			r.RestartScope = spec.ScopeJob
+		}
+		countProcs(d, r)
+		framework.AddPort(r, Port, false)
+	}
+	checkReady(d)
+	framework.Check(d, reserved)
+}
+
+// checkReady warns of a wait that the rendezvous port alone never ends.
+func checkReady(d *plan.Draft) {
+	p := d.Plan
+	for _, r := range p.Roles {
+		for _, a := range r.After {
+			f := p.Role(a.Role)
+			if a.Is == spec.Ready && f != nil && f.Counted && f.Instances.Max > 1 && f.Ports[0].Name == Port {
+				d.Report(plan.Finding{
+					Path: "roles." + r.Name + ".after",
+					Problem: "only rank 0 listens on a port: the other tasks of " + a.Role +
+						" are ready once they create the file $MUSTER_READY_FILE",
+					Warning: true,
+				})
+			}
+		}
+	}
+}
+
+// Launch gives a task the variables of env:// or, where its command is
+// torchrun, those that torchrun takes its defaults from.
+func (Framework) Launch(p *plan.Plan, r *plan.Roster, id plan.TaskID) (plan.Launch, error) {
+	l, m, err := framework.Common(p, r, id)
+	if err != nil {
+		return plan.Launch{}, err
+	}
+	if m.Rank >= 0 {
+		if err := distributed(&l, p, r, m); err != nil {
+			return plan.Launch{}, err
+		}
+	}
+	return l, framework.AddRoster(&l, p, r, id, framework.ScopeNode)
+}
