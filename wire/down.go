@@ -1,0 +1,89 @@
+package wire
+
+import (
+	"github.com/muster-project/muster/plan"
+	"github.com/muster-project/muster/wire/internal/pb"
+)
+
+func welcomeDown(w Welcome) *pb.Welcome {
+	return &pb.Welcome{Version: Version, Term: w.Term, Beat: int64(w.Beat), Lease: int64(w.Lease), Now: nanos(w.Now)}
+}
+
+func welcomeIn(w *pb.Welcome) Welcome {
+	return Welcome{Term: w.GetTerm(), Beat: span(w.GetBeat()), Lease: span(w.GetLease()), Now: moment(w.GetNow())}
+}
+
+// directiveDown gives nil for a directive without content.
+func directiveDown(d Directive) *pb.Down {
+	switch {
+	case d.Prepare != nil:
+		p := &pb.Prepare{Incarnation: int64(d.Prepare.Incarnation), Epoch: int64(d.Prepare.Epoch)}
+		for _, port := range d.Prepare.Ports {
+			p.Ports = append(p.Ports, &pb.Port{Name: port.Name, Number: int64(port.Number)})
+		}
+		return &pb.Down{Kind: &pb.Down_Prepare{Prepare: p}}
+	case d.Start != nil:
+		return &pb.Down{Kind: &pb.Down_Start{Start: &pb.Start{Incarnation: int64(d.Start.Incarnation),
+			Epoch: int64(d.Start.Epoch), Launch: launchOut(d.Start.Launch)}}}
+	case d.Stop != nil:
+		s := d.Stop
+		return &pb.Down{Kind: &pb.Down_Stop{Stop: &pb.Stop{Incarnation: int64(s.Incarnation), Signal: s.Signal,
+			Grace: int64(s.Grace), Now: s.Now, Reason: s.Reason}}}
+	case d.Signal != nil:
+		s := d.Signal
+		return &pb.Down{Kind: &pb.Down_Signal{Signal: &pb.Signal{Request: s.Request, Incarnation: int64(s.Incarnation), Signal: s.Signal}}}
+	case d.Quit != nil:
+		return &pb.Down{Kind: &pb.Down_Quit{Quit: &pb.Quit{Reason: d.Quit.Reason}}}
+	case d.OpenLog != nil:
+		o := d.OpenLog
+		return &pb.Down{Kind: &pb.Down_OpenLog{OpenLog: &pb.OpenLog{Stream: o.Stream, Incarnation: int64(o.Incarnation),
+			Name: o.Name, Offset: o.Offset, Follow: o.Follow}}}
+	}
+	return nil
+}
+
+// directiveIn says false for a frame that is no directive, or one of a newer
+// minor version: the reader passes over it.
+func directiveIn(d *pb.Down) (Directive, bool) {
+	switch k := d.GetKind().(type) {
+	case *pb.Down_Prepare:
+		p := &Prepare{Incarnation: int(k.Prepare.GetIncarnation()), Epoch: int(k.Prepare.GetEpoch())}
+		for _, port := range k.Prepare.GetPorts() {
+			p.Ports = append(p.Ports, plan.Port{Name: port.GetName(), Number: int(port.GetNumber())})
+		}
+		return Directive{Prepare: p}, true
+	case *pb.Down_Start:
+		return Directive{Start: &Start{Incarnation: int(k.Start.GetIncarnation()), Epoch: int(k.Start.GetEpoch()),
+			Launch: launchIn(k.Start.GetLaunch())}}, true
+	case *pb.Down_Stop:
+		s := k.Stop
+		return Directive{Stop: &Stop{Incarnation: int(s.GetIncarnation()), Signal: s.GetSignal(), Grace: span(s.GetGrace()),
+			Now: s.GetNow(), Reason: s.GetReason()}}, true
+	case *pb.Down_Signal:
+		s := k.Signal
+		return Directive{Signal: &Signal{Request: s.GetRequest(), Incarnation: int(s.GetIncarnation()), Signal: s.GetSignal()}}, true
+	case *pb.Down_Quit:
+		return Directive{Quit: &Quit{Reason: k.Quit.GetReason()}}, true
+	case *pb.Down_OpenLog:
+		o := k.OpenLog
+		return Directive{OpenLog: &OpenLog{Stream: o.GetStream(), Incarnation: int(o.GetIncarnation()), Name: o.GetName(),
+			Offset: o.GetOffset(), Follow: o.GetFollow()}}, true
+	}
+	return Directive{}, false
+}
+
+func launchOut(l plan.Launch) *pb.Launch {
+	out := &pb.Launch{Argv: l.Argv, Env: l.Env, Expand: l.Expand, Files: l.Files}
+	for _, vars := range l.Procs {
+		out.Procs = append(out.Procs, &pb.Vars{Values: vars})
+	}
+	return out
+}
+
+func launchIn(l *pb.Launch) plan.Launch {
+	out := plan.Launch{Argv: l.GetArgv(), Env: l.GetEnv(), Expand: l.GetExpand(), Files: l.GetFiles()}
+	for _, vars := range l.GetProcs() {
+		out.Procs = append(out.Procs, vars.GetValues())
+	}
+	return out
+}
