@@ -273,7 +273,7 @@ func by(who string) string {
 func plural(n int, word string) string { return amount(float64(n), word) }
 
 func amount(n float64, word string) string {
-	s := strconv.FormatFloat(n, 'g', -1, 64) + " " + word
+	s := strconv.FormatFloat(n, 'f', -1, 64) + " " + word
 	if n != 1 {
 		s += "s"
 	}

@@ -37,8 +37,8 @@ func (s *Store) Put(ctx context.Context, r io.Reader) (string, error) {
 	if err := s.FS.Mkdir(ctx, s.Dir, 0o700); err != nil {
 		return "", err
 	}
-	if sha, ok := s.known(ctx, r); ok {
-		return sha, nil
+	if sha, err := s.known(ctx, r); err != nil || sha != "" {
+		return sha, err
 	}
 	temp := path.Join(s.Dir, temporary+rand.Text())
 	sha, err := s.write(ctx, temp, r)
@@ -60,26 +60,29 @@ func (s *Store) Put(ctx context.Context, r io.Reader) (string, error) {
 }
 
 // known spares the writing where r can be read twice and is stored already.
-func (s *Store) known(ctx context.Context, r io.Reader) (string, bool) {
+func (s *Store) known(ctx context.Context, r io.Reader) (string, error) {
 	seeker, ok := r.(io.ReadSeeker)
 	if !ok {
-		return "", false
+		return "", nil
 	}
 	start, err := seeker.Seek(0, io.SeekCurrent)
 	if err != nil {
-		return "", false // a pipe
+		return "", nil //nolint:nilerr // a pipe: it can be read once, and will be
 	}
 	h := sha256.New()
-	_, err = io.Copy(h, &stream{ctx, r})
-	sha := hex.EncodeToString(h.Sum(nil))
-	if err == nil {
-		if has, err := s.Has(ctx, sha); err == nil && has {
-			return sha, true
-		}
+	if _, err = io.Copy(h, &stream{ctx, r}); err != nil {
+		return "", fmt.Errorf("%s: cannot store: %w", s.Dir, err)
 	}
-	// Any error comes again, and is told, when it is read to be written.
-	_, _ = seeker.Seek(start, io.SeekStart)
-	return "", false
+	sha := hex.EncodeToString(h.Sum(nil))
+	if has, err := s.Has(ctx, sha); err != nil {
+		return "", err
+	} else if has {
+		return sha, nil
+	}
+	if _, err := seeker.Seek(start, io.SeekStart); err != nil {
+		return "", fmt.Errorf("%s: cannot store: %w", s.Dir, err)
+	}
+	return "", nil
 }
 
 func (s *Store) write(ctx context.Context, temp string, r io.Reader) (string, error) {
