@@ -10,9 +10,17 @@
 // orphans; it captures their output. When the pipe to the executor closes it
 // kills the whole tree, also what left the process group. When the guardian is
 // killed, the executor (a subreaper too) inherits the tree and kills it.
+//
+// Shell commands: `bash -c` replaces itself by a single simple command, so that
+// signals reach the program itself. With more than one command the shell stays
+// and gets the signal along with its children, since they are one process
+// group. A shell without a trap then dies at once; what is left of its group
+// has the grace to end all the same, so a checkpoint that is being written is
+// completed. `exec` before the last command avoids the question.
 package process
 
 import (
+	"os"
 	"syscall"
 	"time"
 )
@@ -21,14 +29,36 @@ import (
 type Spec struct {
 	Guardian []string // command line of the guardian: this binary and its hidden verb
 	Procs    []Proc
-	MaxSize  int64 // rotate a log file at this size
+	MaxSize  int64 // rotate a log file at this size; 0: never
 	Keep     int   // rotated files kept beside the current one
 	Umask    int
 	Limits   Limits
+
+	// Signal and Grace are for stops that nobody ordered: when one of several
+	// processes failed, and for what a dead shell leaves. Defaults: SIGTERM, 10 s.
+	Signal syscall.Signal
+	Grace  time.Duration
+	// Second is how long killed processes may take to go before they are
+	// reported in Result.Left. Default 10 s.
+	Second time.Duration
+
+	// Hold are files that the guardian keeps open as long as anything of the tree
+	// lives, such as a lock, and that no process of the tree inherits.
+	Hold Files
 }
 
+// Files stay behind when a Spec is sent: they are inherited, not copied.
+type Files []*os.File
+
+// GobEncode sends nothing.
+func (Files) GobEncode() ([]byte, error) { return nil, nil }
+
+// GobDecode receives nothing.
+func (*Files) GobDecode([]byte) error { return nil }
+
 // Proc is one process. Its output goes to the files Stdout and Stderr, each
-// with an index of times beside it (".idx").
+// with an index of times beside it (".idx"); both may be the same file. Package
+// capture reads them.
 type Proc struct {
 	Argv   []string
 	Env    []string // complete: nothing is inherited
@@ -42,7 +72,11 @@ type Proc struct {
 type Limits struct {
 	CPUSet string
 	Memory int64
-	Cgroup string // parent cgroup, relative to each hierarchy
+	// Cgroup is the parent cgroup, relative to each hierarchy. Empty: "muster",
+	// where this process is in the root of the hierarchy. A cgroup that a resource
+	// manager made for us is neither left nor divided unless it is named here.
+	Cgroup string
+	Watch  bool // make no cgroup
 }
 
 // Result is how a tree ended.
@@ -55,6 +89,8 @@ type Result struct {
 	Memory bool   // over its memory limit
 	Lost   string // not empty: the guardian itself was lost, and how
 	Left   []int  // pids that could not be killed
+	// CPU is what the tree used from start to end.
+	CPU time.Duration
 }
 
 // Exit is the end of one process.
@@ -62,7 +98,7 @@ type Exit struct {
 	PID     int
 	Status  int            // as a shell gives it
 	Signal  syscall.Signal // 0 if it exited
-	Stopped bool           // it ended after Stop
+	Stopped bool           // it ended after Stop, or was stopped for another's failure
 	At      time.Time
 	Error   string // not empty: it did not start
 }
