@@ -16,7 +16,7 @@ type Job struct {
 	Files     []File         `yaml:"files,omitempty" json:"files,omitempty" doc:"more files for every task: SOURCE[::NAME][#archive] or SOURCE#NAME"`
 	Timeout   Timeout        `yaml:"timeout,omitempty" json:"timeout,omitzero" doc:"how long to wait in the queue, for the start, and for the run"`
 	Restarts  *int           `yaml:"-" json:"-"`
-	Lease     Duration       `yaml:"lease,omitempty" json:"lease,omitempty" doc:"how long tasks go on without a coordinator; default is the backend's"`
+	Lease     Duration       `yaml:"lease,omitempty" json:"lease,omitempty" zero:"no" doc:"how long tasks go on without a coordinator; default is the backend's"`
 	Logs      Logs           `yaml:"logs,omitempty" json:"logs,omitzero" doc:"size and number of kept log files per process and stream"`
 	Native    map[string]any `yaml:"native,omitempty" json:"native,omitempty" doc:"settings passed to one backend as they are"`
 	Role      `yaml:",inline"`
@@ -26,10 +26,10 @@ type Job struct {
 // Role is a named group of identical tasks. A nil or zero field means "not
 // written": plan.Build fills it from the job, the framework and the role's name.
 type Role struct {
-	Instances    Count               `yaml:"instances,omitempty" json:"instances,omitzero" doc:"number of tasks: 4, or 3..4 for an elastic job"`
-	Procs        int                 `yaml:"procs,omitempty" json:"procs,omitempty" doc:"processes per task; default 1"`
-	CPUs         float64             `yaml:"cpus,omitempty" json:"cpus,omitempty" doc:"processors per task; default 1"`
-	Memory       Size                `yaml:"memory,omitempty" json:"memory,omitempty" doc:"memory per task, as in 4GiB"`
+	Instances    Count               `yaml:"instances,omitempty" json:"instances,omitzero" zero:"no" doc:"number of tasks: 4, or 3..4 for an elastic job"`
+	Procs        int                 `yaml:"procs,omitempty" json:"procs,omitempty" zero:"no" doc:"processes per task; default 1"`
+	CPUs         float64             `yaml:"cpus,omitempty" json:"cpus,omitempty" zero:"no" doc:"processors per task; default 1"`
+	Memory       Size                `yaml:"memory,omitempty" json:"memory,omitempty" zero:"no" doc:"memory per task, as in 4GiB"`
 	GPUs         int                 `yaml:"gpus,omitempty" json:"gpus,omitempty" doc:"GPUs per task"`
 	Command      Command             `yaml:"command,omitempty" json:"command,omitzero" doc:"a string (run by bash -c) or a list (executed as it is)"`
 	Env          map[string]EnvValue `yaml:"env,omitempty" json:"env,omitempty" doc:"environment: NAME: value, or NAME: {expand: 'text with $VAR'}"`
@@ -38,72 +38,13 @@ type Role struct {
 	Wait         *bool               `yaml:"wait,omitempty" json:"wait,omitempty" doc:"does the job wait for this role to finish"`
 	EndsJob      *bool               `yaml:"ends_job,omitempty" json:"ends_job,omitempty" doc:"the job is done when this role is done"`
 	OnFailure    OnFailure           `yaml:"on_failure,omitempty" json:"on_failure,omitempty" doc:"stop, restart, tolerate or ignore"`
-	MaxFailures  Failures            `yaml:"max_failures,omitempty" json:"max_failures,omitzero" doc:"for tolerate: a count, or a percentage of the role"`
+	MaxFailures  Failures            `yaml:"max_failures,omitempty" json:"max_failures,omitzero" zero:"no" doc:"for tolerate: a count, or a percentage of the role"`
 	Restarts     *int                `yaml:"restarts,omitempty" json:"restarts,omitempty" doc:"how often a failed task, role or job is started again"`
 	RestartScope Scope               `yaml:"restart_scope,omitempty" json:"restart_scope,omitempty" doc:"what is started again: task, role or job"`
 	After        []After             `yaml:"after,omitempty" json:"after,omitempty" doc:"roles that come first: [ps] or [{role: ps, is: ready}]"`
 	OnPreempt    *OnPreempt          `yaml:"on_preempt,omitempty" json:"on_preempt,omitempty" doc:"what tasks are told before they are preempted"`
-	StopGrace    Duration            `yaml:"stop_grace,omitempty" json:"stop_grace,omitempty" doc:"time between the stop signal and the kill; default 30s"`
+	StopGrace    Duration            `yaml:"stop_grace,omitempty" json:"stop_grace,omitempty" zero:"no" doc:"time between the stop signal and the kill; default 30s"`
 	Linger       *Linger             `yaml:"linger,omitempty" json:"linger,omitempty" doc:"how long this role may go on after the roles it follows are done"`
-}
-
-// Roles keeps the order of the file: ranks and start order follow it.
-type Roles []NamedRole
-
-// NamedRole is one entry of the roles mapping.
-type NamedRole struct {
-	Name string `json:"name"`
-	Role `json:",inline"`
-}
-
-// Get returns the role called name, or nil.
-func (r Roles) Get(name string) *Role {
-	for i := range r {
-		if r[i].Name == name {
-			return &r[i].Role
-		}
-	}
-	return nil
-}
-
-// Command is what a process executes: Shell by "bash -c", or Argv as it is.
-type Command struct {
-	Shell string
-	Argv  []string
-}
-
-// IsZero says that no command was written.
-func (c Command) IsZero() bool { return c.Shell == "" && len(c.Argv) == 0 }
-
-// EnvValue is a literal value, or text whose $VAR are replaced on the task's
-// own node, after everything else in its environment is known.
-type EnvValue struct {
-	Value  string `json:"value"`
-	Expand bool   `json:"expand,omitempty"`
-}
-
-// Workdir is the directory tasks run in. By default each task gets a copy of
-// its own; InPlace runs tasks in the directory itself, which only backends
-// whose nodes all see it accept.
-type Workdir struct {
-	Path    string `json:"path,omitempty"`
-	InPlace bool   `json:"in_place,omitempty"`
-}
-
-// File is one more file for every task.
-type File struct {
-	Source  string `json:"source"`
-	Name    string `json:"name,omitempty"`    // name in the work directory; default: last element of Source
-	Archive bool   `json:"archive,omitempty"` // unpack into the directory Name
-}
-
-// Python says which interpreter "python" is in a task.
-type Python struct {
-	Interpreter  string `yaml:"interpreter,omitempty" json:"interpreter,omitempty"`
-	Venv         string `yaml:"venv,omitempty" json:"venv,omitempty"`
-	Requirements string `yaml:"requirements,omitempty" json:"requirements,omitempty"`
-	Archive      string `yaml:"archive,omitempty" json:"archive,omitempty"`
-	Conda        string `yaml:"conda,omitempty" json:"conda,omitempty"`
 }
 
 // Timeout bounds the phases of a job; zero means no limit.
@@ -115,63 +56,6 @@ type Timeout struct {
 
 // Logs caps what is kept of one stream of one process.
 type Logs struct {
-	MaxSize Size `yaml:"max_size,omitempty" json:"max_size,omitempty" doc:"size at which a log file is rotated; default 256MiB"`
+	MaxSize Size `yaml:"max_size,omitempty" json:"max_size,omitempty" zero:"no" doc:"size at which a log file is rotated; default 256MiB"`
 	Keep    int  `yaml:"keep,omitempty" json:"keep,omitempty" doc:"rotated files kept beside the current one; default 3"`
-}
-
-// OnFailure is what a failed task means for its job.
-type OnFailure string
-
-// The values of on_failure.
-const (
-	FailureStop     OnFailure = "stop"
-	FailureRestart  OnFailure = "restart"
-	FailureTolerate OnFailure = "tolerate"
-	FailureIgnore   OnFailure = "ignore"
-)
-
-// Scope is what is started again after a failure.
-type Scope string
-
-// The values of restart_scope.
-const (
-	ScopeTask Scope = "task"
-	ScopeRole Scope = "role"
-	ScopeJob  Scope = "job"
-)
-
-// Condition is what After waits for.
-type Condition string
-
-// The conditions of after.
-const (
-	Started   Condition = "started"
-	Ready     Condition = "ready"
-	Succeeded Condition = "succeeded"
-)
-
-// After orders the start of roles.
-type After struct {
-	Role string    `yaml:"role" json:"role"`
-	Is   Condition `yaml:"is" json:"is"`
-}
-
-// OnPreempt is what a task is told before it is preempted.
-type OnPreempt struct {
-	Signal string   `yaml:"signal" json:"signal"`
-	Before Duration `yaml:"before" json:"before"`
-}
-
-// Linger bounds how long a role may outlive the roles it follows. When the
-// time is over the role is stopped, which counts as success ("stop"), or the
-// job ends without caring about it ("ignore").
-type Linger struct {
-	For  Duration `yaml:"for" json:"for"`
-	Then string   `yaml:"then" json:"then"`
-}
-
-// Failures is a count or a percentage of a role's tasks.
-type Failures struct {
-	Count   int `json:"count,omitempty"`
-	Percent int `json:"percent,omitempty"`
 }
