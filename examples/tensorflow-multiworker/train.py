@@ -1,0 +1,53 @@
+"""Learn to read handwritten digits on several workers at once."""
+
+import json
+import os
+import sys
+
+import tensorflow as tf
+
+import model
+
+EPOCHS, BATCH = 10, 32
+
+# First of all: this is where the workers find each other, by TF_CONFIG.
+options = tf.distribute.experimental.CommunicationOptions(
+    implementation=tf.distribute.experimental.CommunicationImplementation.RING
+)
+strategy = tf.distribute.MultiWorkerMirroredStrategy(communication_options=options)
+rank, world = strategy.cluster_resolver.task_id, strategy.num_replicas_in_sync
+x, y, test_x, test_y = model.digits()
+x, y = x[rank::world], y[rank::world]  # each worker learns from its own share
+batches = 1437 // world // BATCH  # the same number on every worker
+with strategy.scope():
+    net = model.Net()
+
+
+@tf.function
+def epoch():
+    """All batches of one epoch; gradients are averaged over the workers."""
+
+    def step(picks):
+        loss, gradients = net.gradients(tf.gather(x, picks), tf.gather(y, picks))
+        mean = tf.distribute.ReduceOp.MEAN
+        gradients = tf.distribute.get_replica_context().all_reduce(mean, gradients)
+        for weight, gradient in zip(net.weights, gradients):
+            weight.assign_sub(0.3 * gradient)
+        return loss
+
+    total = 0.0
+    for picks in tf.split(tf.random.shuffle(tf.range(len(x)))[: batches * BATCH], batches):
+        total += strategy.reduce(tf.distribute.ReduceOp.MEAN, strategy.run(step, (picks,)), axis=None)
+    return total / batches
+
+
+for number in range(1, EPOCHS + 1):
+    loss = float(epoch())
+    if rank == 0:
+        print(f"epoch {number:2} of {EPOCHS}: loss {loss:.4f}", flush=True)
+        with open(os.environ["MUSTER_REPORT_FILE"], "a") as f:
+            f.write(json.dumps({"step": number, "total": EPOCHS, "loss": loss}) + "\n")
+
+digest, accuracy = model.test(net, test_x, test_y)
+print(f"rank {rank}: weights {digest}, accuracy {accuracy:.3f}", flush=True)
+sys.exit(accuracy < 0.90)
