@@ -29,9 +29,9 @@ func Common(p *plan.Plan, r *plan.Roster, id plan.TaskID) (plan.Launch, *plan.Me
 	Set(&l, "MUSTER_TASK", id.String())
 	Set(&l, "MUSTER_ROLE", id.Role)
 	Set(&l, "MUSTER_INDEX", strconv.Itoa(id.Index))
-	Set(&l, "MUSTER_TASKS", strconv.Itoa(len(r.Of(id.Role))))
+	Set(&l, "MUSTER_TASKS", strconv.Itoa(count(r, id.Role)))
 	Set(&l, "MUSTER_PROCS", strconv.Itoa(m.Procs))
-	Set(&l, "MUSTER_WORLD_SIZE", strconv.Itoa(World(p, r, id)))
+	Set(&l, "MUSTER_WORLD_SIZE", strconv.Itoa(r.WorldOf(p, id.Role)))
 	Set(&l, "MUSTER_EPOCH", strconv.Itoa(r.Epoch))
 	Set(&l, "MUSTER_RESTART_REASON", reason)
 	for i, port := range role.Ports {
@@ -58,13 +58,15 @@ func Common(p *plan.Plan, r *plan.Roster, id plan.TaskID) (plan.Launch, *plan.Me
 	return l, m, nil
 }
 
-// World is the number of processes that a task shares ranks with; for a task
-// without a rank, that of the whole roster.
-func World(p *plan.Plan, r *plan.Roster, id plan.TaskID) int {
-	if peers := r.Peers(p, id.Role); peers != nil {
-		return plan.WorldOf(peers)
+// count is how many tasks of a role there are.
+func count(r *plan.Roster, role string) int {
+	n := 0
+	for i := range r.Members {
+		if r.Members[i].Task.Role == role {
+			n++
+		}
 	}
-	return r.World
+	return n
 }
 
 // Argv is the command as the kernel takes it.

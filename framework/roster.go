@@ -40,15 +40,16 @@ type rosterFile struct {
 // AddRoster adds the roster file for a task. ScopeJob shrinks to ScopeNode
 // where the world is larger than FullRoster.
 func AddRoster(l *plan.Launch, p *plan.Plan, r *plan.Roster, id plan.TaskID, scope Scope) error {
-	f := rosterFile{Job: r.Job, Task: id, Epoch: r.Epoch, Reason: r.Reason, World: World(p, r, id), Scope: scope, Tasks: map[string]int{}}
+	f := rosterFile{Job: r.Job, Task: id, Epoch: r.Epoch, Reason: r.Reason, World: r.WorldOf(p, id.Role), Scope: scope, Tasks: map[string]int{}}
 	if f.World > FullRoster || len(r.Members) > FullRoster {
 		f.Scope = ScopeNode
 	}
 	own, master := r.Member(id), Master(p, r, id)
-	for _, m := range r.Members {
+	for i := range r.Members {
+		m := &r.Members[i]
 		f.Tasks[m.Task.Role]++
 		if f.Scope == ScopeJob || own != nil && m.Node == own.Node || master != nil && m.Task == master.Task {
-			f.Members = append(f.Members, m)
+			f.Members = append(f.Members, *m)
 		}
 	}
 	b, err := json.MarshalIndent(f, "", " ")

@@ -2,6 +2,7 @@ package plan
 
 import (
 	"cmp"
+	"iter"
 	"slices"
 )
 
@@ -77,32 +78,38 @@ func BuildRoster(p *Plan, epoch int, reason string, present []Registration, last
 
 // inOrder sorts registrations as a first roll call would rank them.
 func inOrder(p *Plan, present []Registration) []Registration {
-	type place struct{ role, node string }
 	role := map[string]int{}
 	for i, r := range p.Roles {
 		role[r.Name] = i
 	}
+	// The lowest index of a role in each rack and, within it, on each node.
+	type place struct{ role, rack, node string }
 	lowest := map[place]int{}
 	note := func(pl place, index int) {
 		if n, ok := lowest[pl]; !ok || index < n {
 			lowest[pl] = index
 		}
 	}
-	rackOf := func(g Registration) place { return place{g.Task.Role, "rack " + g.Rack} }
-	nodeOf := func(g Registration) place { return place{g.Task.Role, "node " + g.Rack + "/" + g.Node} }
-	for _, g := range present {
-		note(rackOf(g), g.Task.Index)
-		note(nodeOf(g), g.Task.Index)
+	rack := func(g *Registration) place { return place{role: g.Task.Role, rack: g.Rack} }
+	node := func(g *Registration) place { return place{g.Task.Role, g.Rack, "node " + g.Node} }
+	for i := range present {
+		note(rack(&present[i]), present[i].Task.Index)
+		note(node(&present[i]), present[i].Task.Index)
 	}
-	out := slices.Clone(present)
-	slices.SortStableFunc(out, func(a, b Registration) int {
-		return cmp.Or(
-			cmp.Compare(role[a.Task.Role], role[b.Task.Role]),
-			cmp.Compare(lowest[rackOf(a)], lowest[rackOf(b)]),
-			cmp.Compare(lowest[nodeOf(a)], lowest[nodeOf(b)]),
-			cmp.Compare(a.Task.Index, b.Task.Index),
-		)
-	})
+	type entry struct {
+		key [4]int
+		reg Registration
+	}
+	entries := make([]entry, len(present))
+	for i := range present {
+		g := &present[i]
+		entries[i] = entry{[4]int{role[g.Task.Role], lowest[rack(g)], lowest[node(g)], g.Task.Index}, *g}
+	}
+	slices.SortStableFunc(entries, func(a, b entry) int { return slices.Compare(a.key[:], b.key[:]) })
+	out := make([]Registration, len(entries))
+	for i := range entries {
+		out[i] = entries[i].reg
+	}
 	return out
 }
 
@@ -163,7 +170,10 @@ func rank(ms []Member, survivor map[TaskID]bool, last *Roster) int {
 }
 
 // span is the numbers from 0 on that are taken.
-type span struct{ used []bool }
+type span struct {
+	used []bool
+	full int // everything below is taken
+}
 
 func (s *span) free(from, n int) bool {
 	for i := from; i < from+n && i < len(s.used); i++ {
@@ -181,38 +191,50 @@ func (s *span) take(from, n int) {
 	for i := from; i < from+n; i++ {
 		s.used[i] = true
 	}
+	for s.full < len(s.used) && s.used[s.full] {
+		s.full++
+	}
 }
 
 // first returns where n free numbers in a row begin.
 func (s *span) first(n int) int {
-	from := 0
+	from := s.full
 	for !s.free(from, n) {
 		from++
 	}
 	return from
 }
 
-// Peers returns the counted members that share a rank space with role: those
-// of its stage, in rank order. Nil if the role is not counted.
-func (r *Roster) Peers(p *Plan, role string) []Member {
-	own := p.Role(role)
-	if own == nil || !own.Counted {
-		return nil
-	}
-	var out []Member
-	for _, m := range r.Members {
-		if other := p.Role(m.Task.Role); m.Rank >= 0 && other != nil && other.Stage == own.Stage {
-			out = append(out, m)
+// Peers are the counted members that share a rank space with role: those of its
+// stage, in rank order. None if the role is not counted. It copies nothing, as
+// it is asked for every task of a job.
+func (r *Roster) Peers(p *Plan, role string) iter.Seq[*Member] {
+	return func(yield func(*Member) bool) {
+		own := p.Role(role)
+		if own == nil || !own.Counted {
+			return
+		}
+		for i := range r.Members {
+			m := &r.Members[i]
+			if m.Rank < 0 {
+				return // those without ranks come last
+			}
+			if other := p.Role(m.Task.Role); other != nil && other.Stage == own.Stage && !yield(m) {
+				return
+			}
 		}
 	}
-	return out
 }
 
-// WorldOf is the number of processes that share ranks, gaps included.
-func WorldOf(peers []Member) int {
-	world := 0
-	for _, m := range peers {
+// WorldOf is the number of ranks that a role's processes share, gaps included;
+// for a role without ranks, that of the newest stage.
+func (r *Roster) WorldOf(p *Plan, role string) int {
+	world := -1
+	for m := range r.Peers(p, role) {
 		world = max(world, m.Rank+m.Procs)
+	}
+	if world < 0 {
+		return r.World
 	}
 	return world
 }

@@ -53,10 +53,9 @@ func distributed(l *plan.Launch, p *plan.Plan, r *plan.Roster, m *plan.Member) e
 	if !ok {
 		return fmt.Errorf("%s: port %q: missing in the roster of epoch %d", master.Task, Port, r.Epoch)
 	}
-	peers := r.Peers(p, role.Name)
 	groups := 0
 	roleRank, roleWorld := 0, 0
-	for _, o := range peers {
+	for o := range r.Peers(p, role.Name) {
 		groups = max(groups, o.GroupRank+1)
 		if o.Task.Role == role.Name {
 			roleWorld += o.Procs
@@ -84,7 +83,7 @@ func distributed(l *plan.Launch, p *plan.Plan, r *plan.Roster, m *plan.Member) e
 		underTorchrun(l, m)
 		return nil
 	}
-	set("WORLD_SIZE", plan.WorldOf(peers))
+	set("WORLD_SIZE", r.WorldOf(p, role.Name))
 	set("LOCAL_WORLD_SIZE", m.Procs)
 	set("GROUP_RANK", m.GroupRank)
 	set("NODE_RANK", m.GroupRank)
