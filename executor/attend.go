@@ -1,0 +1,65 @@
+package executor
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	"github.com/muster-project/muster/process"
+)
+
+// Intervals of looking at a running task's files and ports.
+const (
+	lookReady = 100 * time.Millisecond // until it is ready
+	lookLater = 500 * time.Millisecond
+)
+
+// attend is with a tree from its start to its end: it looks for readiness and
+// reports, and when the tree has ended reads what its output says about why.
+// All that touches files happens here, never in the loop.
+func (e *executor) attend(ctx context.Context, dir string, tree *process.Tree, port int) {
+	reports := &reader{path: filepath.Join(dir, reportFile)}
+	ready := false
+	tick := time.NewTicker(lookReady)
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+			r := reports.read(false)
+			if !ready && isReady(dir, port) {
+				ready, r.ready = true, true
+				tick.Reset(lookLater)
+			}
+			if r.ready || r.progress != nil || r.published != nil {
+				e.tell(ctx, r)
+			}
+		case <-tree.Done():
+			result := tree.Result()
+			d := ended{result: result, report: reports.read(true)}
+			d.report.ready = !ready && isReady(dir, 0)
+			d.stderr = tail(logPath(dir, blamed(result), "err"))
+			e.tell(ctx, d)
+			return
+		}
+	}
+}
+
+// isReady says that the task listens on its first port, or said so itself.
+func isReady(dir string, port int) bool {
+	if port != 0 && listening(port) {
+		return true
+	}
+	_, err := os.Stat(filepath.Join(dir, readyFile))
+	return err == nil
+}
+
+// proc names a process's state for people, as in "process 12 (state D)".
+func proc(pid int) string {
+	text, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+	if err != nil {
+		return "process " + strconv.Itoa(pid)
+	}
+	return "process " + strconv.Itoa(pid) + " (state " + stateOf(string(text)) + ")"
+}

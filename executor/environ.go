@@ -1,0 +1,77 @@
+package executor
+
+import (
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/muster-project/muster/plan"
+)
+
+// environ is the complete environment of the i-th process of a task, sorted.
+// Later ones win: the submitter's environment, the launch (job, role,
+// framework), the process's own variables, values expanded on this node, and
+// last what only the executor knows.
+func (e *executor) environ(dir, work string, l plan.Launch, i int) []string {
+	fill := filler(dir, work, e.Devices)
+	env := map[string]string{}
+	for name, value := range e.Environ {
+		// Variables of a muster job that this one was submitted from are not ours.
+		if !strings.HasPrefix(name, "MUSTER_") || name == "MUSTER_HOME" {
+			env[name] = value
+		}
+	}
+	layer := func(m map[string]string) {
+		for name, value := range m {
+			env[name] = fill.Replace(value)
+		}
+	}
+	layer(l.Env)
+	if i < len(l.Procs) {
+		layer(l.Procs[i])
+	}
+	own := e.own(dir, work, l)
+	known := maps.Clone(env)
+	maps.Copy(known, own)
+	text := map[string]string{}
+	for name, value := range l.Expand {
+		text[name] = fill.Replace(value)
+	}
+	maps.Copy(env, expand(text, known, e.opt.Environ))
+	maps.Copy(env, own)
+	e.python(env, dir)
+
+	out := make([]string, 0, len(env))
+	for _, name := range slices.Sorted(maps.Keys(env)) {
+		out = append(out, name+"="+env[name])
+	}
+	return out
+}
+
+// own are the variables that only the executor knows.
+func (e *executor) own(dir, work string, l plan.Launch) map[string]string {
+	devices := strings.Join(e.Devices, ",")
+	own := map[string]string{
+		"MUSTER_DIR":           dir,
+		"MUSTER_DEADLINE_FILE": filepath.Join(dir, deadlineFile),
+		"MUSTER_REPORT_FILE":   filepath.Join(dir, reportFile),
+		"MUSTER_READY_FILE":    filepath.Join(dir, readyFile),
+		"PWD":                  work,
+		// Set although nothing was granted: an unset variable shows all devices.
+		"CUDA_VISIBLE_DEVICES":   devices,
+		"NVIDIA_VISIBLE_DEVICES": devices,
+	}
+	if e.Checkpoint != "" {
+		own["MUSTER_CHECKPOINT_DIR"] = e.Checkpoint
+	}
+	if _, ok := l.Files[rosterFile]; ok {
+		own["MUSTER_ROSTER"] = filepath.Join(dir, rosterFile)
+	}
+	return own
+}
+
+// filler replaces the three names that only the executor knows.
+func filler(dir, work string, devices []string) *strings.Replacer {
+	return strings.NewReplacer("${muster.dir}", dir, "${muster.work}", work, "${muster.devices}", strings.Join(devices, ","))
+}

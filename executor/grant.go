@@ -1,0 +1,46 @@
+package executor
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+)
+
+// checkGrant refuses a grant that does not hold together before anything is
+// started on it: a count of GPUs that differs from the list, or a device that
+// this node does not have. Devices in use equal the grant exactly.
+func (e *executor) checkGrant() error {
+	node, _ := os.Hostname()
+	if len(e.Devices) != e.Resources.GPUs {
+		return fmt.Errorf("gpus: %d were granted on %s, but devices [%s] were named",
+			e.Resources.GPUs, node, strings.Join(e.Devices, ","))
+	}
+	for _, id := range e.Devices {
+		if !present(id, "/") {
+			return fmt.Errorf("gpus: device %s was granted, but %s has no such device", id, node)
+		}
+	}
+	return nil
+}
+
+// present looks for a device where NVIDIA's driver shows it. An identifier of
+// another kind than the driver's cannot be looked up and is believed.
+func present(id, root string) bool {
+	if _, err := strconv.ParseUint(id, 10, 32); err == nil {
+		_, err := os.Stat(filepath.Join(root, "dev", "nvidia"+id))
+		return err == nil
+	}
+	if !strings.HasPrefix(id, "GPU-") {
+		return true
+	}
+	files, _ := filepath.Glob(filepath.Join(root, "proc/driver/nvidia/gpus/*/information"))
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err == nil && strings.Contains(string(text), id) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,70 @@
+package executor
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	"github.com/muster-project/muster/plan"
+	"github.com/muster-project/muster/process"
+)
+
+// launch writes the files of a launch and starts its processes.
+func (e *executor) launch(ctx context.Context, dir string, l plan.Launch) (*process.Tree, error) {
+	work := filepath.Join(dir, workDir)
+	if e.Work.InPlace {
+		work = e.Work.Source
+	}
+	fill := filler(dir, work, e.Devices)
+	if err := write(dir, l.Files, fill.Replace); err != nil {
+		return nil, err
+	}
+	argv := make([]string, len(l.Argv))
+	for i, a := range l.Argv {
+		argv[i] = fill.Replace(a)
+	}
+	spec := process.Spec{
+		Guardian: e.opt.Guardian,
+		MaxSize:  int64(e.Logs.MaxSize),
+		Keep:     e.Logs.Keep,
+		Umask:    e.Umask,
+		Grace:    time.Duration(e.Grace),
+		Limits:   process.Limits{CPUSet: e.CPUSet, Memory: e.Resources.Memory, Cgroup: e.Cgroup},
+		Hold:     e.opt.Hold,
+	}
+	for i := range max(1, len(l.Procs)) {
+		spec.Procs = append(spec.Procs, process.Proc{
+			Argv: argv, Env: e.environ(dir, work, l, i), Dir: work,
+			Stdout: logPath(dir, i, "out"), Stderr: logPath(dir, i, "err"),
+		})
+	}
+	return process.Start(ctx, spec)
+}
+
+func logPath(dir string, proc int, stream string) string {
+	return filepath.Join(dir, logDir, strconv.Itoa(proc)+"."+stream)
+}
+
+// write puts the files of a launch into the incarnation's directory, and
+// nowhere else.
+func write(dir string, files map[string][]byte, fill func(string) string) error {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return fmt.Errorf("%s: %w", dir, cause(err))
+	}
+	defer root.Close()
+	for name, content := range files {
+		if parent := filepath.Dir(name); parent != "." {
+			if err := root.MkdirAll(parent, 0o700); err != nil {
+				return fmt.Errorf("%s: cannot be written: %w", name, cause(err))
+			}
+		}
+		if err := root.WriteFile(name, []byte(fill(string(content))), 0o600); err != nil {
+			return fmt.Errorf("%s: cannot be written: %w", name, cause(err))
+		}
+	}
+	return nil
+}

@@ -1,0 +1,102 @@
+package executor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"time"
+
+	"github.com/muster-project/muster/wire"
+)
+
+// logName is what a log may be called: anything else is no log of ours.
+var logName = regexp.MustCompile(`^[0-9]+\.(out|err)$`)
+
+// streams bounds the logs that are followed at one time.
+const streams = 32
+
+// openLog sends one log on a connection of its own. Only somebody who follows
+// costs anything; TCP holds us back when the reader is slow, and the task never.
+func (e *executor) openLog(ctx context.Context, o wire.OpenLog) {
+	address := e.known.Address
+	running := func() bool {
+		ask := isRunning{number: o.Incarnation, answer: make(chan bool, 1)}
+		return e.tell(ctx, ask) && <-ask.answer
+	}
+	select {
+	case e.following <- struct{}{}:
+	default:
+		e.log.Warn("log not sent: too many are followed", "name", o.Name)
+		return
+	}
+	e.wg.Go(func() {
+		defer func() { <-e.following }()
+		if err := e.sendLog(ctx, address, o, running); err != nil && ctx.Err() == nil {
+			e.log.Debug("log ended", "name", o.Name, "error", err)
+		}
+	})
+}
+
+func (e *executor) sendLog(ctx context.Context, address string, o wire.OpenLog, running func() bool) error {
+	f, failure := e.openFile(o)
+	out, err := wire.DialLog(ctx, address, e.tls, o.Stream, failure)
+	if failure != nil || err != nil {
+		return errors.Join(err, failure)
+	}
+	defer f.Close()
+	stop := context.AfterFunc(ctx, func() { _ = out.Close() })
+	defer stop()
+	err = follow(ctx, out, f, o.Follow, running)
+	return errors.Join(err, out.Close())
+}
+
+// openFile opens a log at the wanted place.
+func (e *executor) openFile(o wire.OpenLog) (*os.File, error) {
+	if !logName.MatchString(o.Name) || o.Incarnation < 1 {
+		return nil, fmt.Errorf("%s: no such log", o.Name)
+	}
+	f, err := os.Open(filepath.Join(e.Root, strconv.Itoa(o.Incarnation), logDir, o.Name))
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", o.Name, cause(err))
+	}
+	if _, err := f.Seek(o.Offset, io.SeekStart); err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, nil
+}
+
+// follow copies until the end of the file, and beyond as long as the task runs.
+func follow(ctx context.Context, out io.Writer, f *os.File, on bool, running func() bool) error {
+	tick := time.NewTicker(200 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		// Asked before the last copy: what was written until then is in the file.
+		more := on && running()
+		if _, err := io.Copy(out, f); err != nil {
+			return err
+		}
+		if !more {
+			return nil
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// isRunning asks the loop whether more output may come.
+type isRunning struct {
+	number int
+	answer chan bool // of size 1
+}
+
+func (i isRunning) apply(e *executor) {
+	i.answer <- e.now.number == i.number && e.now.busy()
+}

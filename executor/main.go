@@ -1,0 +1,136 @@
+package executor
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/signal"
+	"runtime/debug"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"github.com/muster-project/muster/internal/version"
+	"github.com/muster-project/muster/process"
+)
+
+// Program is what the process gives Main.
+type Program struct {
+	Self    []string // command line that comes to Main again, in front of its arguments
+	Environ []string
+	Stdin   *os.File
+	Stdout  *os.File
+	Stderr  io.Writer
+}
+
+// Self is a command line for this very binary, also after its file was
+// replaced: the kernel knows it.
+func Self(verbs ...string) []string { return append([]string{"/proc/self/exe"}, verbs...) }
+
+// Main is the executor's whole command line, in its own binary and behind the
+// hidden verb of muster; it returns the exit status.
+//
+//	run --context FILE [--hold FD]…
+//	guardian
+func Main(ctx context.Context, p Program, args []string) int {
+	if len(args) == 0 {
+		fmt.Fprintln(p.Stderr, "executor: run --context FILE, or guardian: it is started by muster, not by people")
+		return usage
+	}
+	switch args[0] {
+	case "guardian":
+		return process.Guard(p.Stdin, p.Stdout)
+	case "run":
+		return run(ctx, p, args[1:])
+	case "version":
+		fmt.Fprintln(p.Stdout, version.String())
+		return 0
+	}
+	fmt.Fprintf(p.Stderr, "%s: no such verb: run or guardian\n", args[0])
+	return usage
+}
+
+// The exit statuses of an executor.
+const (
+	usage   = 64
+	ours    = 70
+	leftOff = 75 // ended without being told by its coordinator
+)
+
+func run(ctx context.Context, p Program, args []string) int {
+	flags := flag.NewFlagSet("run", flag.ContinueOnError)
+	flags.SetOutput(p.Stderr)
+	file := flags.String("context", "", "the start file of this executor")
+	var hold holds
+	flags.Var(&hold, "hold", "a descriptor to keep open as long as anything of the slot lives")
+	if flags.Parse(args) != nil {
+		return usage
+	}
+	c, err := readContext(*file)
+	if err != nil {
+		fmt.Fprintln(p.Stderr, err)
+		return usage
+	}
+	frugal()
+	// A hang-up of whoever started us is no reason to end.
+	signal.Ignore(syscall.SIGHUP)
+	ctx, stop := signal.NotifyContext(ctx, syscall.SIGTERM, syscall.SIGINT)
+	defer stop()
+	log := slog.New(slog.NewTextHandler(p.Stderr, nil))
+	err = Run(ctx, c, Options{
+		Guardian: append(p.Self[:len(p.Self):len(p.Self)], "guardian"),
+		Log:      log, Version: version.String(), Environ: p.Environ, Hold: hold,
+	})
+	switch {
+	case err == nil:
+		return 0
+	case errors.Is(err, ErrLease), errors.Is(err, ErrTerminated):
+		log.Warn("ended", "reason", err)
+		return leftOff
+	}
+	log.Error("ended", "error", err)
+	return ours
+}
+
+// readContext reads a start file.
+func readContext(file string) (Context, error) {
+	var c Context
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return c, fmt.Errorf("--context: %w", err)
+	}
+	if err := json.Unmarshal(text, &c); err != nil {
+		return c, fmt.Errorf("%s: not a start file: %w", file, err)
+	}
+	return c, nil
+}
+
+// frugal trades a little CPU for memory: an executor is idle nearly all its
+// life, and there may be many on a node.
+func frugal() {
+	debug.SetGCPercent(50)
+	debug.SetMemoryLimit(12 << 20)
+}
+
+// holds are descriptors that we inherited.
+type holds []*os.File
+
+func (h *holds) String() string { return strconv.Itoa(len(*h)) }
+
+func (h *holds) Set(text string) error {
+	for word := range strings.SplitSeq(text, ",") {
+		fd, err := strconv.Atoi(word)
+		if err != nil || fd < 3 {
+			return errors.New("not a descriptor that can be held")
+		}
+		// Only the guardian gets it, and it says so itself.
+		syscall.CloseOnExec(fd)
+		*h = append(*h, os.NewFile(uintptr(fd), "hold"))
+	}
+	return nil
+}

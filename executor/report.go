@@ -1,0 +1,154 @@
+package executor
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"os"
+	"regexp"
+
+	"github.com/muster-project/muster/event"
+	"github.com/muster-project/muster/wire"
+)
+
+// A task tells of itself by appending JSON lines to MUSTER_REPORT_FILE:
+//
+//	{"step": 1, "total": 10, "loss": 0.5, "text": "epoch 1"}
+//	{"publish": {"key": "dashboard", "value": "http://…"}}
+//
+// What is no such line is passed over: a report can never harm a task.
+type report struct {
+	ready     bool
+	progress  *event.Progress // the newest
+	published []wire.Published
+}
+
+// apply hands a report to the loop.
+func (r report) apply(e *executor) {
+	i := &e.now
+	if r.progress != nil {
+		i.progress = r.progress
+	}
+	for _, p := range r.published {
+		if len(e.published) < publishedMost || e.published[p.Key] != "" {
+			e.published[p.Key] = p.Value
+			e.send(wire.Message{Published: &p})
+		}
+	}
+	if r.ready && !i.ready {
+		i.ready = true
+		e.changed()
+		e.send(wire.Message{Ready: &wire.Ready{Incarnation: i.number}})
+	}
+}
+
+// Bounds of what a task can make us keep.
+const (
+	publishedMost = 64
+	publishedSize = 4 << 10
+	textSize      = 1 << 10
+	valuesMost    = 64
+	lineSize      = 64 << 10
+)
+
+// reader follows a report file that grows.
+type reader struct {
+	path   string
+	offset int64
+	rest   []byte // of a line whose end is not there yet
+	skip   bool   // the line is too long: wait for its end
+}
+
+// read takes what has come since the last call. last also takes a line without
+// an end.
+func (t *reader) read(last bool) report {
+	var r report
+	f, err := os.Open(t.path)
+	if err != nil {
+		return r
+	}
+	defer f.Close()
+	if info, err := f.Stat(); err == nil && info.Size() < t.offset {
+		*t = reader{path: t.path} // begun anew
+	}
+	buf := make([]byte, lineSize)
+	for {
+		n, err := f.ReadAt(buf, t.offset)
+		t.offset += int64(n)
+		t.take(buf[:n], &r)
+		if err != nil || n == 0 {
+			if last && err == io.EOF { //nolint:errorlint // ReadAt returns io.EOF itself
+				t.take([]byte("\n"), &r)
+			}
+			return r
+		}
+	}
+}
+
+func (t *reader) take(data []byte, r *report) {
+	for {
+		line, rest, ended := bytes.Cut(data, []byte("\n"))
+		if !t.skip {
+			t.rest = append(t.rest, line...)
+		}
+		t.skip = t.skip || len(t.rest) > lineSize
+		if t.skip {
+			t.rest = nil
+		}
+		if !ended {
+			return
+		}
+		if !t.skip {
+			parse(t.rest, r)
+		}
+		t.rest, t.skip, data = nil, false, rest
+	}
+}
+
+// notNumbers are what Python writes for numbers that JSON does not have.
+var notNumbers = regexp.MustCompile(`:\s*(NaN|-?Infinity)\b`)
+
+func parse(line []byte, r *report) {
+	var fields map[string]json.RawMessage
+	if json.Unmarshal(line, &fields) != nil {
+		if json.Unmarshal(notNumbers.ReplaceAll(line, []byte(":null")), &fields) != nil {
+			return
+		}
+	}
+	if raw, ok := fields["publish"]; ok {
+		var p wire.Published
+		if json.Unmarshal(raw, &p) == nil && p.Key != "" && len(p.Key)+len(p.Value) <= publishedSize {
+			r.published = append(r.published, p)
+		}
+		delete(fields, "publish")
+	}
+	if len(fields) > 0 {
+		if p, ok := progress(fields); ok {
+			r.progress = p
+		}
+	}
+}
+
+func progress(fields map[string]json.RawMessage) (*event.Progress, bool) {
+	p := &event.Progress{}
+	known := false
+	for name, raw := range fields {
+		var number float64
+		switch err := json.Unmarshal(raw, &number); {
+		case name == "text":
+			known = json.Unmarshal(raw, &p.Text) == nil || known
+			p.Text = p.Text[:min(len(p.Text), textSize)]
+		case err != nil || string(raw) == "null":
+		case name == "step":
+			p.Step, known = int64(number), true
+		case name == "total":
+			p.Total, known = int64(number), true
+		case len(p.Values) < valuesMost && len(name) <= 128:
+			if p.Values == nil {
+				p.Values = map[string]float64{}
+			}
+			p.Values[name], known = number, true
+		}
+	}
+	return p, known
+}
