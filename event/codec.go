@@ -102,7 +102,12 @@ func Unmarshal(line []byte) (Event, error) {
 	if err != nil {
 		return Event{}, fmt.Errorf("event %d: cannot read %s: %w", env.Seq, env.Type, err)
 	}
-	return Event{Seq: env.Seq, Term: env.Term, At: env.At, Body: body}, nil
+	// A zone at the edge of the calendar can lead to a year that has no spelling.
+	at := env.At.UTC()
+	if at.Year() < 0 || at.Year() > 9999 {
+		return Event{}, fmt.Errorf("event %d: cannot read its time: the year is %d", env.Seq, at.Year())
+	}
+	return Event{Seq: env.Seq, Term: env.Term, At: at, Body: body}, nil
 }
 
 func decode(name string, data json.RawMessage) (Body, error) {

@@ -120,6 +120,7 @@ func TestUnmarshalRefuses(t *testing.T) {
 		"no data":                         {`{"v":1,"seq":4,"type":"task.ready"}`, "event 4: cannot read task.ready: data is not an object"},
 		"null data":                       {`{"v":1,"seq":4,"type":"job.submitted","data":null}`, "event 4: cannot read job.submitted: data is not an object"},
 		"a task that is none":             {`{"v":1,"seq":4,"type":"task.ready","data":{"task":"worker"}}`, "event 4: cannot read task.ready: worker: not a task"},
+		"a year without spelling":         {`{"v":1,"seq":4,"at":"0000-01-01T00:00:00+23:00","type":"x","data":{}}`, "event 4: cannot read its time: the year is -1"},
 		"a cut line":                      {`{"v":1,"seq":4,"type":"task.re`, "not an event: unexpected end"},
 		"two lines":                       {"{\"v\":1}\n{\"v\":1}", "not an event: invalid character"},
 	} {

@@ -61,3 +61,11 @@ type (
 	// Close ends the job at the backend; it is the last action.
 	Close struct{ Outcome event.Outcome }
 )
+
+// Slot is a slot as the journal knows it.
+type Slot struct {
+	event.SlotGranted
+	Started bool
+	Control string
+	Native  []byte
+}

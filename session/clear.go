@@ -1,0 +1,80 @@
+package session
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/muster-project/muster/event"
+	"github.com/muster-project/muster/spec"
+)
+
+// clearUp ends what is not needed any more, and seals the job once the verdict
+// is reached and nothing of it is left.
+func (s *Session) clearUp() {
+	if s.verdict != nil {
+		now := s.stop != nil && s.stop.Now
+		s.each(func(t *task) {
+			if t.phase == running {
+				s.stopTask(t, s.verdict.Text, now)
+			}
+		})
+	}
+	s.hasten()
+	for _, id := range slices.Sorted(maps.Keys(s.slots)) {
+		s.clearSlot(s.slots[id])
+	}
+	if s.verdict == nil || len(s.slots) > 0 {
+		return
+	}
+	s.each(func(t *task) { // called, but never got as far as a slot
+		if t.active() {
+			s.emit(&event.TaskExited{Task: t.id, Incarnation: t.incarnation,
+				Exit: event.Exit{Class: event.ClassCancelled, Status: 143, At: s.now, Stopped: true}})
+		}
+	})
+	s.emit(&event.JobFinished{Outcome: *s.verdict})
+}
+
+// hasten takes the slot of a task that did not end although it was told to.
+func (s *Session) hasten() {
+	s.each(func(t *task) {
+		if sl := s.slots[t.slot]; t.active() && t.stopping != nil && sl != nil && !s.now.Before(s.stopEnds(t)) {
+			s.release(sl, "it did not end when told to", true)
+		}
+	})
+}
+
+// clearSlot releases a slot that nobody needs, and gives up on one whose end
+// the backend never confirms.
+func (s *Session) clearSlot(sl *slot) {
+	t := s.tasks[sl.Task]
+	if !sl.released.IsZero() {
+		if !s.now.Before(s.releaseEnds(sl)) {
+			s.takeGone(Gone{Slot: sl.Slot, Class: event.ClassLost, Reason: "the end of its slot was never confirmed: " + sl.reason})
+		}
+		return
+	}
+	if t.slot != sl.Slot {
+		return
+	}
+	switch {
+	case s.verdict != nil && t.phase != running:
+		s.release(sl, s.verdict.Text, false)
+	case s.verdict == nil && s.final(t) && !s.mayRunAgain(t):
+		s.release(sl, s.describe(t, t.exit), false)
+	}
+}
+
+// mayRunAgain says that another task's failure could start this one again.
+func (s *Session) mayRunAgain(t *task) bool {
+	again := false
+	s.each(func(o *task) {
+		if o.role.OnFailure != spec.FailureRestart || s.final(o) || o.role.Stage != t.role.Stage {
+			return
+		}
+		if o.role.RestartScope == spec.ScopeJob || o.role.RestartScope == spec.ScopeRole && o.role == t.role {
+			again = again || s.restartsLeft(o) > 0
+		}
+	})
+	return again
+}

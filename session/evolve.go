@@ -1,0 +1,207 @@
+package session
+
+import (
+	"github.com/muster-project/muster/event"
+	"github.com/muster-project/muster/plan"
+)
+
+// Evolve applies one fact. It is the only change of a session's state, takes
+// every fact as true and decides nothing.
+func (s *Session) Evolve(e event.Event) {
+	s.seq, s.last = e.Seq, e.At
+	switch b := e.Body.(type) {
+	case *event.JobSubmitted:
+		s.evolveSubmitted(b, e)
+	case *event.TermOpened:
+		s.term = b.Term
+	case *event.SlotsRequested, *event.JobWaiting, *event.SlotGranted, *event.RequestRefused,
+		*event.ExecutorStarted, *event.SlotReleased, *event.SlotGone:
+		s.evolveSlot(b, e)
+	case *event.EpochOpened:
+		s.evolveEpoch(b, e)
+	case *event.RosterCompleted:
+		s.roster = b.Roster
+	case *event.RestartDecided:
+		s.evolveRestart(b, e)
+	case *event.SignalRequested:
+		sg := &signal{SignalRequested: *b, pending: map[plan.TaskID]bool{}}
+		for _, id := range b.Tasks {
+			sg.pending[id] = true
+		}
+		s.signals[b.Request] = sg
+	case *event.SignalSent:
+		if sg := s.signals[b.Request]; sg != nil {
+			delete(sg.pending, b.Task)
+		}
+	case *event.StopRequested:
+		if s.stop == nil {
+			stop := *b
+			s.stop = &stop
+		} else {
+			s.stop.Now = s.stop.Now || b.Now
+		}
+	case *event.VerdictReached:
+		s.verdict, s.judged = &b.Outcome, e.At
+	case *event.JobFinished:
+		s.finished, s.ended = &b.Outcome, e.At
+	default:
+		s.evolveTask(e)
+	}
+}
+
+func (s *Session) evolveSubmitted(b *event.JobSubmitted, e event.Event) {
+	s.plan, s.by, s.submitted = b.Plan, b.By, e.At
+	for i := range b.Plan.Roles {
+		r := &b.Plan.Roles[i]
+		for n := range r.Instances.Max {
+			id := plan.TaskID{Role: r.Name, Index: n}
+			s.tasks[id] = &task{id: id, role: r}
+			s.order = append(s.order, id)
+		}
+	}
+}
+
+func (s *Session) evolveSlot(b event.Body, e event.Event) {
+	switch b := b.(type) {
+	case *event.SlotsRequested:
+		r := &request{SlotsRequested: *b, at: e.At, granted: map[plan.TaskID]string{}}
+		if b.Minimum == 0 {
+			r.enough = e.At
+		}
+		s.requests[b.Request] = r
+	case *event.JobWaiting:
+		if r := s.requests[b.Request]; r != nil {
+			r.reasons = b.Reasons
+		}
+	case *event.RequestRefused:
+		if r := s.requests[b.Request]; r != nil {
+			r.refused = b.Reason
+		}
+	case *event.SlotGranted:
+		s.slots[b.Slot] = &slot{SlotGranted: *b}
+		t, r := s.tasks[b.Task], s.requests[b.Request]
+		if t == nil || r == nil || r.complete || s.live(t) != nil {
+			return // surplus; fillGang releases it
+		}
+		t.slot = b.Slot
+		r.granted[b.Task] = b.Slot
+		if len(r.granted) >= r.Minimum && r.enough.IsZero() {
+			r.enough = e.At
+		}
+	case *event.ExecutorStarted:
+		if sl := s.slots[b.Slot]; sl != nil {
+			sl.started = true
+			if b.Control != "" {
+				sl.control = b.Control
+			}
+			if b.Native != nil {
+				sl.native = b.Native
+			}
+		}
+	case *event.SlotReleased:
+		if sl := s.slots[b.Slot]; sl != nil {
+			if sl.released.IsZero() {
+				sl.released, sl.reason = e.At, b.Reason
+			}
+			sl.now = sl.now || b.Now
+		}
+	case *event.SlotGone:
+		delete(s.slots, b.Slot)
+	}
+}
+
+func (s *Session) evolveEpoch(b *event.EpochOpened, e event.Event) {
+	s.epoch = epoch{number: b.Epoch, reason: b.Reason, at: e.At}
+	s.restart = nil
+	for id, n := range b.Tasks {
+		t := s.tasks[id]
+		*t = task{id: t.id, role: t.role, phase: called, incarnation: n, epoch: b.Epoch, slot: t.slot, fast: t.fast,
+			published: t.published}
+	}
+	for _, r := range s.requests {
+		if r.complete || r.enough.IsZero() {
+			continue
+		}
+		r.complete = true
+		for _, id := range r.Tasks {
+			s.tasks[id].absent = r.granted[id] == ""
+		}
+	}
+	for _, sl := range s.slots {
+		if t := s.tasks[sl.Task]; t.slot == sl.Slot {
+			sl.accepted = true
+		}
+	}
+}
+
+// evolveRestart forgets incarnations that had not started: the next epoch calls
+// them again. Those that run are stopped first.
+func (s *Session) evolveRestart(b *event.RestartDecided, e event.Event) {
+	s.spent[spentKey(b.Cause, s.tasks[b.Cause].role)]++
+	cause := s.tasks[b.Cause]
+	if e.At.Sub(cause.started) < fastFailure {
+		cause.fast++
+	} else {
+		cause.fast = 0
+	}
+	s.restart = &restart{RestartDecided: *b, at: e.At.Add(restartDelay(cause.fast))}
+	for _, id := range b.Tasks {
+		t := s.tasks[id]
+		t.restarted = true
+		if t.phase == called || t.phase == held {
+			t.phase = idle
+		}
+	}
+}
+
+func (s *Session) evolveTask(e event.Event) {
+	switch b := e.Body.(type) {
+	case *event.TaskRegistered:
+		if t := s.at(b.Task, b.Incarnation); t != nil && t.phase == called {
+			t.phase, t.registered = held, *b
+		}
+	case *event.TaskStarted:
+		if t := s.at(b.Task, b.Incarnation); t != nil && t.active() {
+			t.phase, t.started, t.pids = running, e.At, b.PIDs
+			if s.ran.IsZero() {
+				s.ran = e.At
+			}
+		}
+	case *event.TaskReady:
+		if t := s.at(b.Task, b.Incarnation); t != nil {
+			t.ready = true
+		}
+	case *event.TaskStopping:
+		if t := s.at(b.Task, b.Incarnation); t != nil {
+			if t.stopping == nil {
+				t.stopAt = e.At
+			}
+			t.stopping = b
+		}
+	case *event.TaskExited:
+		if t := s.at(b.Task, b.Incarnation); t != nil && t.active() {
+			t.phase, t.exit, t.exitedAt = exited, b.Exit, e.At
+		}
+	case *event.TaskPublished:
+		if t := s.tasks[b.Task]; t != nil {
+			if t.published == nil {
+				t.published = map[string]string{}
+			}
+			t.published[b.Key] = b.Value
+		}
+	case *event.ProgressReported:
+		for id, p := range b.Tasks {
+			if t := s.tasks[id]; t != nil {
+				t.progress = &p
+			}
+		}
+	}
+}
+
+// at returns the task if n is its newest incarnation.
+func (s *Session) at(id plan.TaskID, n int) *task {
+	if t := s.tasks[id]; t != nil && t.incarnation == n {
+		return t
+	}
+	return nil
+}

@@ -1,0 +1,83 @@
+package session
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+)
+
+// Key methods name an action for as long as it means the same.
+func (a Request) Key() string    { return fmt.Sprintf("request %d", a.Number) }
+func (a Launch) Key() string     { return "launch " + a.Slot.Slot }
+func (a Prepare) Key() string    { return fmt.Sprintf("prepare %s %d", a.Slot, a.Incarnation) }
+func (a Start) Key() string      { return fmt.Sprintf("start %s %d", a.Slot, a.Incarnation) }
+func (a StopTask) Key() string   { return fmt.Sprintf("stop %s %d %t", a.Slot, a.Incarnation, a.Now) }
+func (a SendSignal) Key() string { return "signal " + a.Request + " " + a.Slot }
+func (a Release) Key() string    { return fmt.Sprintf("release %s %t", a.Slot, a.Now) }
+func (a Close) Key() string      { return "close" }
+
+// Pending returns everything that is decided and not yet acknowledged, in an
+// order in which it may be done. Doing one of them again harms nothing.
+func (s *Session) Pending() []Action {
+	if s.plan == nil {
+		return nil
+	}
+	if s.finished != nil {
+		return []Action{Close{Outcome: *s.finished}}
+	}
+	var out []Action
+	for n := 1; n <= len(s.requests); n++ {
+		r := s.requests[n]
+		if !r.complete && r.refused == "" && len(r.granted) < len(r.Tasks) && s.verdict == nil {
+			out = append(out, Request{Number: n, Minimum: r.Minimum, Tasks: r.Tasks})
+		}
+	}
+	for _, id := range slices.Sorted(maps.Keys(s.slots)) {
+		sl := s.slots[id]
+		switch {
+		case !sl.released.IsZero():
+			out = append(out, Release{Slot: id, Now: sl.now})
+		case sl.accepted && !sl.started:
+			out = append(out, Launch{Slot: sl.SlotGranted})
+		}
+	}
+	s.each(func(t *task) { out = append(out, s.pendingOf(t)...) })
+	return out
+}
+
+func (s *Session) pendingOf(t *task) []Action {
+	sl := s.live(t)
+	if sl == nil || !sl.started || !t.active() {
+		return nil
+	}
+	var out []Action
+	switch {
+	case t.stopping != nil:
+		out = append(out, StopTask{Slot: t.slot, Task: t.id, Incarnation: t.incarnation,
+			Grace: time.Duration(t.role.StopGrace), Now: t.stopping.Now, Reason: t.stopping.Reason})
+	case t.phase == called:
+		out = append(out, Prepare{Slot: t.slot, Task: t.id, Incarnation: t.incarnation, Epoch: t.epoch})
+	case t.phase == held && s.verdict == nil:
+		if ok, _ := s.startable(t); ok {
+			out = append(out, Start{Slot: t.slot, Task: t.id, Incarnation: t.incarnation, Roster: s.roster})
+		}
+	}
+	for _, id := range slices.Sorted(maps.Keys(s.signals)) {
+		if sg := s.signals[id]; sg.pending[t.id] && t.phase == running {
+			out = append(out, SendSignal{Slot: t.slot, Request: id, Incarnation: t.incarnation, Signal: sg.Signal})
+		}
+	}
+	return out
+}
+
+// Slots returns the slots that the backend may still know, for a gang that is
+// opened again.
+func (s *Session) Slots() []Slot {
+	var out []Slot
+	for _, id := range slices.Sorted(maps.Keys(s.slots)) {
+		sl := s.slots[id]
+		out = append(out, Slot{SlotGranted: sl.SlotGranted, Started: sl.started, Control: sl.control, Native: sl.native})
+	}
+	return out
+}

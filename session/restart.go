@@ -1,0 +1,59 @@
+package session
+
+import (
+	"time"
+
+	"github.com/muster-project/muster/event"
+	"github.com/muster-project/muster/plan"
+	"github.com/muster-project/muster/spec"
+)
+
+// fastFailure is how soon after its start an incarnation must fail to count as
+// one that cannot work; such failures are started again more and more slowly.
+const fastFailure = 2 * time.Second
+
+func restartDelay(fast int) time.Duration {
+	if fast <= 1 {
+		return 0
+	}
+	return min(time.Second<<min(fast-2, 5), 30*time.Second)
+}
+
+// spentKey names the purse that pays for a restart: the task's own, its
+// role's, or the job's.
+func spentKey(id plan.TaskID, r *plan.Role) string {
+	switch r.RestartScope {
+	case spec.ScopeJob:
+		return ""
+	case spec.ScopeRole:
+		return id.Role
+	}
+	return id.String()
+}
+
+func (s *Session) restartsLeft(t *task) int { return t.role.Restarts - s.spent[spentKey(t.id, t.role)] }
+
+// decideRestart says what starts again because t failed.
+func (s *Session) decideRestart(t *task, left int) {
+	var tasks []plan.TaskID
+	s.each(func(o *task) {
+		switch t.role.RestartScope {
+		case spec.ScopeJob:
+			if o.incarnation > 0 && o.role.Stage == t.role.Stage {
+				tasks = append(tasks, o.id)
+			}
+		case spec.ScopeRole:
+			if o.role == t.role && o.incarnation > 0 {
+				tasks = append(tasks, o.id)
+			}
+		default:
+			if o == t {
+				tasks = append(tasks, o.id)
+			}
+		}
+	})
+	s.emit(&event.RestartDecided{Cause: t.id, Scope: string(t.role.RestartScope), Tasks: tasks, Left: left, Exit: t.exit})
+	for _, id := range tasks {
+		s.stopTask(s.tasks[id], "restart because "+s.describe(t, t.exit), false)
+	}
+}

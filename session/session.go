@@ -1,0 +1,226 @@
+// Package session is the state machine of one job: inputs and the time come in,
+// events and actions go out. It does no I/O and reads no clock, so replaying a
+// job's events gives exactly its state; a coordinator that takes over replays
+// and then does what Pending says.
+//
+// A task's incarnation:
+//
+//	       EpochOpened       TaskRegistered     TaskStarted
+//	idle ──────────────▶ called ─────────▶ held ─────────▶ running
+//	 ▲                     │                │                │
+//	 │ RestartDecided      └────────────────┴────────────────┤ TaskExited
+//	 └──────────────────────────────────────────────────── exited
+//
+// A slot:
+//
+//	 SlotGranted     ExecutorStarted      SlotReleased       SlotGone
+//	────────────▶ granted ───────▶ live ──────────▶ released ───────▶ (forgotten)
+//	                                 └───────────────────────────────▲
+//
+// The job:
+//
+//	queued ─ gang granted ▶ starting ─ first task runs ▶ running
+//	   └──────────┬────────────┴──────────┬─────────────────┘
+//	              └── VerdictReached ──▶ stopping ─ nothing left ▶ finished
+package session
+
+import (
+	"time"
+
+	"github.com/muster-project/muster/event"
+	"github.com/muster-project/muster/plan"
+)
+
+// Session is the state of one job. Only Evolve changes it.
+type Session struct {
+	opt Options
+
+	plan      *plan.Plan
+	by        string
+	submitted time.Time
+	term      int64
+	seq       int64
+	last      time.Time // of the newest event
+
+	requests map[int]*request
+	slots    map[string]*slot
+	tasks    map[plan.TaskID]*task
+	order    []plan.TaskID // of the plan, at maximum size
+
+	epoch  epoch
+	roster *plan.Roster // the newest complete one
+
+	restart  *restart       // decided, its epoch not opened yet
+	spent    map[string]int // restarts used, by scope key
+	stop     *event.StopRequested
+	signals  map[string]*signal
+	ran      time.Time // first task started
+	mainDone time.Time // all that the job waits for is done; lingering roles may still run
+	verdict  *event.Outcome
+	judged   time.Time
+	finished *event.Outcome
+	ended    time.Time
+
+	out []event.Event // of the Decide that is running
+	now time.Time
+}
+
+// Options are the pure functions of others that a session asks.
+type Options struct {
+	// Ready says whether the framework lets a task start now; nil means always.
+	Ready func(p *plan.Plan, r *plan.Roster, id plan.TaskID, ready func(plan.TaskID) bool) (bool, string)
+}
+
+type phase int
+
+const (
+	idle phase = iota
+	called
+	held
+	running
+	exited
+)
+
+// task is one task in its newest incarnation.
+type task struct {
+	id          plan.TaskID
+	role        *plan.Role
+	phase       phase
+	incarnation int
+	epoch       int // that opened the incarnation
+	slot        string
+	stopping    *event.TaskStopping
+	stopAt      time.Time
+	restarted   bool // stopped to be started again: its end is no failure
+	exit        event.Exit
+	exitedAt    time.Time // when the exit became known
+	absent      bool      // the gang went on without it
+	registered  event.TaskRegistered
+	started     time.Time
+	ready       bool
+	fast        int // incarnations in a row that failed soon after their start
+	pids        []int
+	progress    *event.Progress
+	published   map[string]string
+}
+
+// active says that the incarnation is open: it holds or may hold processes.
+func (t *task) active() bool { return t.phase == called || t.phase == held || t.phase == running }
+
+type slot struct {
+	event.SlotGranted
+	accepted bool // its gang is complete
+	started  bool
+	control  string
+	native   []byte
+	released time.Time // zero: in use
+	reason   string
+	now      bool
+}
+
+type request struct {
+	event.SlotsRequested
+	at       time.Time
+	granted  map[plan.TaskID]string
+	enough   time.Time // the minimum was reached
+	reasons  []string
+	refused  string
+	complete bool
+}
+
+type epoch struct {
+	number int
+	reason string
+	at     time.Time
+}
+
+type restart struct {
+	event.RestartDecided
+	at time.Time // not before
+}
+
+type signal struct {
+	event.SignalRequested
+	pending map[plan.TaskID]bool
+}
+
+// New returns an empty session: the first event must be a JobSubmitted.
+func New(opt Options) *Session {
+	return &Session{opt: opt,
+		requests: map[int]*request{}, slots: map[string]*slot{}, tasks: map[plan.TaskID]*task{},
+		spent: map[string]int{}, signals: map[string]*signal{}}
+}
+
+// Submit is the first event of a job.
+func Submit(p *plan.Plan, by, host string, now time.Time) event.Event {
+	return event.Event{Seq: 1, At: now, Body: &event.JobSubmitted{Plan: p, By: by, Host: host}}
+}
+
+// Decide takes one input and returns the facts that follow from it, already
+// applied through Evolve. They must be in the journal before Pending is acted
+// upon. An input that says nothing new gives no facts.
+func (s *Session) Decide(in Input, now time.Time) []event.Event {
+	if s.plan == nil || s.finished != nil {
+		return nil
+	}
+	s.out, s.now = nil, now
+	s.take(in)
+	s.settle()
+	return s.out
+}
+
+// emit applies a fact and remembers it for the caller of Decide.
+func (s *Session) emit(b event.Body) {
+	e := event.Event{Seq: s.seq + 1, Term: s.term, At: s.now, Body: b}
+	s.Evolve(e)
+	s.out = append(s.out, e)
+}
+
+// settle draws all conclusions from the state at s.now.
+func (s *Session) settle() {
+	for n := -1; n != len(s.out); {
+		n = len(s.out)
+		s.judgeStop()
+		s.judgeTimeouts()
+		s.judgeFailures()
+		s.judgeSuccess()
+		s.judgeGang()
+		s.judgeStages()
+		s.fillGang()
+		s.openEpoch()
+		s.completeRoster()
+		s.clearUp()
+		if s.finished != nil {
+			return
+		}
+	}
+}
+
+// Plan returns the job's plan, or nil before JobSubmitted.
+func (s *Session) Plan() *plan.Plan { return s.plan }
+
+// Seq is the number of the newest event.
+func (s *Session) Seq() int64 { return s.seq }
+
+// Outcome returns the job's end and true once the job is sealed.
+func (s *Session) Outcome() (event.Outcome, bool) {
+	if s.finished == nil {
+		return event.Outcome{}, false
+	}
+	return *s.finished, true
+}
+
+// each calls f for every task in plan order.
+func (s *Session) each(f func(*task)) {
+	for _, id := range s.order {
+		f(s.tasks[id])
+	}
+}
+
+// live returns the slot of a task if it can still be used.
+func (s *Session) live(t *task) *slot {
+	if sl := s.slots[t.slot]; sl != nil && sl.released.IsZero() {
+		return sl
+	}
+	return nil
+}
