@@ -8,7 +8,7 @@ import (
 // Evolve applies one fact. It is the only change of a session's state, takes
 // every fact as true and decides nothing.
 func (s *Session) Evolve(e event.Event) {
-	s.seq, s.last = e.Seq, e.At
+	s.seq = e.Seq
 	switch b := e.Body.(type) {
 	case *event.JobSubmitted:
 		s.evolveSubmitted(b, e)

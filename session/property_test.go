@@ -136,6 +136,9 @@ func checkReplay(t testing.TB, w *world) {
 	if d := cmp.Diff(live, again); d != "" {
 		t.Fatalf("a replay has other things to do (-live +replay):\n%s", d)
 	}
+	if e := s.Decide(session.Tick{}, w.now); len(e) != 0 {
+		t.Fatalf("a replay concludes more than the session did: %+v", e)
+	}
 	a, _ := w.s.Deadline()
 	if b, _ := s.Deadline(); !a.Equal(b) {
 		t.Fatalf("a replay has another deadline: %s, want %s", b, a)

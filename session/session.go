@@ -40,7 +40,6 @@ type Session struct {
 	submitted time.Time
 	term      int64
 	seq       int64
-	last      time.Time // of the newest event
 
 	requests map[int]*request
 	slots    map[string]*slot
@@ -62,7 +61,7 @@ type Session struct {
 	ended    time.Time
 
 	out []event.Event // of the Decide that is running
-	now time.Time
+	now time.Time     // of the newest Decide: everything up to it is concluded
 }
 
 // Options are the pure functions of others that a session asks.

@@ -127,7 +127,7 @@ func (s *Session) waitsFor() string {
 func (s *Session) Deadline() (time.Time, bool) {
 	var at time.Time
 	add := func(t time.Time) {
-		if !t.IsZero() && t.After(s.last) && (at.IsZero() || t.Before(at)) {
+		if !t.IsZero() && t.After(s.now) && (at.IsZero() || t.Before(at)) {
 			at = t
 		}
 	}
