@@ -28,13 +28,12 @@ type Options struct {
 // What is used where neither job file nor framework says otherwise.
 const (
 	defaultBackend = "local"
-	defaultRole    = "worker"
 	defaultGrace   = spec.Duration(30 * time.Second)
 	defaultLogSize = spec.Size(256 << 20)
 	defaultKeep    = 3
 )
 
-// Build turns a checked job into a plan. A nil prep plans without a framework.
+// Build turns a job that spec has checked into a plan. A nil prep plans without a framework.
 // The error is a *Refusal with every reason at once; the plan is nil then.
 //
 // Memory that nobody wrote stays 0: no limit. Backends that need a number put
@@ -77,9 +76,9 @@ func Build(job *spec.Job, prep Preparer, caps Capabilities, o Options) (*Plan, e
 		prep.Prepare(d)
 	}
 	settleFailure(d)
-	order(d)
+	order(p)
 	checkEnd(d)
-	checkRoles(d)
+	checkDevices(d)
 	checkPlace(d, caps)
 	if err := Refuse(d.Findings); err != nil {
 		return nil, err
@@ -106,17 +105,11 @@ func fillWork(d *Draft, job *spec.Job, dir string) {
 	if job.Workdir.Path != "" {
 		w.Source = resolve(dir, job.Workdir.Path)
 	}
-	from := map[string]string{}
-	for i, f := range job.Files {
+	for _, f := range job.Files {
 		name := f.Name
 		if name == "" {
 			name = path.Base(f.Source)
 		}
-		if old, taken := from[name]; taken {
-			d.refuse(fmt.Sprintf("files[%d]", i), "write "+f.Source+"#OTHERNAME",
-				"%s and %s would both be called %q in the work directory", old, f.Source, name)
-		}
-		from[name] = f.Source
 		w.Files = append(w.Files, File{Source: resolve(dir, f.Source), Name: name, Unpack: f.Archive})
 	}
 }

@@ -1,41 +1,24 @@
 package plan
 
-import (
-	"slices"
-	"strings"
-
-	"github.com/muster-project/muster/spec"
-)
+import "github.com/muster-project/muster/spec"
 
 // order gives every role its stage. A role that waits until others have
 // succeeded belongs to a later stage than they do: its slots are asked for
 // only then, so that they are not held idle. A role that waits until others
 // are started or ready shares their stage, or comes later for another reason.
-func order(d *Draft) {
-	p := d.Plan
-	sound := true
-	for _, r := range p.Roles {
-		for _, a := range r.After {
-			if p.Role(a.Role) == nil {
-				d.refuse("roles."+r.Name+".after", "the roles are "+strings.Join(names(p), ", "), "no role is called %q", a.Role)
-				sound = false
-			}
-		}
-	}
-	if !sound {
-		return
-	}
-	if circle := findCircle(p); circle != nil {
-		d.refuse("roles."+circle[0]+".after", "", "goes in a circle: %s", strings.Join(circle, " after "))
-		return
-	}
-	// Stages only grow, and without a circle no chain is longer than the
-	// number of roles: as many rounds settle everything.
+//
+// A checked job has no circle, so no chain is longer than the number of roles
+// and as many rounds settle everything.
+func order(p *Plan) {
 	for range p.Roles {
 		for i := range p.Roles {
 			r := &p.Roles[i]
 			for _, a := range r.After {
-				stage := p.Role(a.Role).Stage
+				first := p.Role(a.Role)
+				if first == nil {
+					continue // refused by spec
+				}
+				stage := first.Stage
 				if a.Is == spec.Succeeded {
 					stage++
 				}
@@ -43,51 +26,18 @@ func order(d *Draft) {
 			}
 		}
 	}
+}
+
+// awaited are the roles that others wait to see succeed: whatever their names
+// say, somebody waits for them.
+func awaited(p *Plan) map[string]bool {
+	out := map[string]bool{}
 	for _, r := range p.Roles {
 		for _, a := range r.After {
-			if f := p.Role(a.Role); a.Is == spec.Succeeded && !f.Wait && !f.EndsJob && d.Open(f.Name, "wait") {
-				// Somebody does wait for it after all.
-				f.Wait = true
+			if a.Is == spec.Succeeded {
+				out[a.Role] = true
 			}
 		}
-	}
-}
-
-func names(p *Plan) []string {
-	out := make([]string, len(p.Roles))
-	for i, r := range p.Roles {
-		out[i] = r.Name
 	}
 	return out
-}
-
-// findCircle returns roles that wait for each other, the first one again at
-// the end, or nil.
-func findCircle(p *Plan) []string {
-	done := map[string]bool{}
-	var path []string
-	var visit func(name string) []string
-	visit = func(name string) []string {
-		if at := slices.Index(path, name); at >= 0 {
-			return append(slices.Clone(path[at:]), name)
-		}
-		if done[name] {
-			return nil
-		}
-		path = append(path, name)
-		for _, a := range p.Role(name).After {
-			if c := visit(a.Role); c != nil {
-				return c
-			}
-		}
-		path = path[:len(path)-1]
-		done[name] = true
-		return nil
-	}
-	for _, r := range p.Roles {
-		if c := visit(r.Name); c != nil {
-			return c
-		}
-	}
-	return nil
 }

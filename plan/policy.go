@@ -31,7 +31,7 @@ func IsHelper(role string) bool { _, ok := helpers[role]; return ok }
 // byName sets policies from role names, as far as the author left them open.
 // A job of helpers alone has no work to serve; there names mean nothing.
 func byName(d *Draft) {
-	chief, only := false, true
+	chief, only, waited := false, true, awaited(d.Plan)
 	for i := range d.Plan.Roles {
 		r := &d.Plan.Roles[i]
 		if d.Open(r.Name, "ends_job") {
@@ -53,7 +53,7 @@ func byName(d *Draft) {
 		}
 		r.Counted = h.counted
 		if d.Open(r.Name, "wait") {
-			r.Wait = h.wait
+			r.Wait = h.wait || waited[r.Name]
 		}
 		if d.Open(r.Name, "on_failure") {
 			r.OnFailure = h.onFailure
@@ -67,28 +67,22 @@ func byName(d *Draft) {
 // defaultRestarts is how often "on_failure: restart" restarts when no number is written.
 const defaultRestarts = 3
 
-// settleFailure makes on_failure, restarts and max_failures agree. What the
-// author wrote holds; of two that contradict each other on_failure does.
+// settleFailure derives on_failure from what was written beside it. spec has
+// refused what contradicts a written on_failure.
 func settleFailure(d *Draft) {
 	for i := range d.Plan.Roles {
 		r := &d.Plan.Roles[i]
-		path := "roles." + r.Name
-		open := d.Open(r.Name, "on_failure")
-		switch {
+		switch open := d.Open(r.Name, "on_failure"); {
 		case open && r.Restarts > 0:
 			r.OnFailure = spec.FailureRestart
+			if r.MaxFailures != (spec.Failures{}) {
+				d.warn("roles."+r.Name+".max_failures", "has no effect: restarts makes on_failure \"restart\", and only \"tolerate\" counts failures")
+				r.MaxFailures = spec.Failures{}
+			}
 		case open && r.MaxFailures != spec.Failures{}:
 			r.OnFailure = spec.FailureTolerate
 		case r.OnFailure == spec.FailureRestart && d.Open(r.Name, "restarts"):
 			r.Restarts = defaultRestarts
-		}
-		if r.OnFailure != spec.FailureRestart && r.Restarts > 0 {
-			d.warn(path+".restarts", "%d has no effect: on_failure is %q, which restarts nothing", r.Restarts, r.OnFailure)
-			r.Restarts = 0
-		}
-		if r.OnFailure != spec.FailureTolerate && r.MaxFailures != (spec.Failures{}) {
-			d.warn(path+".max_failures", "has no effect: on_failure is %q, and only \"tolerate\" counts failures", r.OnFailure)
-			r.MaxFailures = spec.Failures{}
 		}
 	}
 }

@@ -8,26 +8,17 @@ import (
 	"github.com/muster-project/muster/spec"
 )
 
-// fillRoles moves the job's roles into the plan. What a role leaves open it
-// takes from the top level of the job file, and then from the defaults.
+// fillRoles moves the job's roles into the plan.
 func fillRoles(d *Draft, job *spec.Job) {
 	p := d.Plan
-	roles := job.Roles
-	top := job.Role
-	if top.Restarts == nil {
-		top.Restarts = job.Restarts
-	}
-	p.Env = top.Env
-	if len(roles) == 0 {
-		only := top
-		only.Env = nil
-		roles = spec.Roles{{Name: defaultRole, Role: only}}
-	}
-	for _, named := range roles {
-		r := named.Role
-		inherit(&r, &top)
-		d.Written[named.Name] = written(&r)
-		p.Roles = append(p.Roles, fillRole(named.Name, &r))
+	normal := *job
+	normal.Roles = slices.Clone(job.Roles) // Normalize fills them
+	spec.Normalize(&normal)
+	p.Env = normal.Env
+	for i := range normal.Roles {
+		named := &normal.Roles[i]
+		d.Written[named.Name] = written(&named.Role)
+		p.Roles = append(p.Roles, fillRole(named.Name, &named.Role))
 	}
 	// Rank 0 belongs to the chief wherever the file names it.
 	slices.SortStableFunc(p.Roles, func(a, b Role) int {
@@ -40,26 +31,6 @@ func lead(role string) int {
 		return 0
 	}
 	return 1
-}
-
-// inherit fills a role's open fields from the top level. How many tasks there
-// are, in which order they start and which of them ends the job is each role's
-// own affair.
-func inherit(r, top *spec.Role) {
-	r.Procs = cmp.Or(r.Procs, top.Procs)
-	r.CPUs = cmp.Or(r.CPUs, top.CPUs)
-	r.Memory = cmp.Or(r.Memory, top.Memory)
-	r.GPUs = cmp.Or(r.GPUs, top.GPUs)
-	r.Image = cmp.Or(r.Image, top.Image)
-	r.OnFailure = cmp.Or(r.OnFailure, top.OnFailure)
-	r.MaxFailures = cmp.Or(r.MaxFailures, top.MaxFailures)
-	r.Restarts = cmp.Or(r.Restarts, top.Restarts)
-	r.RestartScope = cmp.Or(r.RestartScope, top.RestartScope)
-	r.OnPreempt = cmp.Or(r.OnPreempt, top.OnPreempt)
-	r.StopGrace = cmp.Or(r.StopGrace, top.StopGrace)
-	if r.Command.IsZero() {
-		r.Command = top.Command
-	}
 }
 
 // written names the keys of a role that its author filled.
@@ -114,34 +85,13 @@ func fillRole(name string, r *spec.Role) Role {
 	return out
 }
 
-// checkRoles refuses what no backend could run.
-func checkRoles(d *Draft) {
-	seen := map[string]bool{}
+// checkDevices refuses processes that would share a GPU without having asked
+// for it. spec says so too, but a framework may have counted processes since.
+func checkDevices(d *Draft) {
 	for _, r := range d.Plan.Roles {
-		path := "roles." + r.Name
-		if seen[r.Name] {
-			d.refuse(path, "", "written twice")
-		}
-		seen[r.Name] = true
-		if r.Command.IsZero() {
-			d.refuse(path+".command", "write one here, or one for all roles at the top level", "nothing to run")
-		}
-		if r.Instances.Min < 1 || r.Instances.Max < r.Instances.Min {
-			d.refuse(path+".instances", "write a number from 1 on, or a range as in 3..4", "%d..%d is no number of tasks", r.Instances.Min, r.Instances.Max)
-		}
-		if r.Procs < 1 {
-			d.refuse(path+".procs", "", "%d is no number of processes", r.Procs)
-		}
 		if g := r.Resources.GPUs; g > 0 && r.Procs > g {
-			d.refuse(path+".procs", "write as many GPUs as processes, or gpus: 0 and choose devices in the program",
+			d.refuse("roles."+r.Name+".procs", "write as many GPUs as processes, or gpus: 0 and choose devices in the program",
 				"%d processes for %d GPUs of a task: two would share a device without having asked for it", r.Procs, g)
-		}
-		numbers := map[int]string{}
-		for _, port := range r.Ports {
-			if other, taken := numbers[port.Number]; taken && port.Number != 0 {
-				d.refuse(path+".ports."+port.Name, "", "%d is the port %q already", port.Number, other)
-			}
-			numbers[port.Number] = port.Name
 		}
 	}
 }
