@@ -182,7 +182,7 @@ func (p *packer) file(rel, path string) error {
 	if err := p.header(&tar.Header{Typeflag: tar.TypeReg, Name: rel, Size: size, Mode: int64(info.Mode().Perm())}); err != nil {
 		return err
 	}
-	n, err := copyBuffer(p.ctx, p.out, io.LimitReader(f, size), p.buf)
+	n, err := copyBuffer(p.ctx, p.out, &sparse{file: f, size: size}, p.buf)
 	if err != nil {
 		return fmt.Errorf("%s: cannot pack: %w", path, cause(err))
 	}
