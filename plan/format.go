@@ -53,6 +53,8 @@ func Format(w io.Writer, p *Plan, sample *Sample) error {
 	return f.tabs.Flush()
 }
 
+const expanded = "  (expanded on the node)"
+
 // formatter remembers the first error, so that printing reads as printing.
 type formatter struct {
 	tabs *tabwriter.Writer
@@ -145,7 +147,7 @@ func (f *formatter) policies(p *Plan) {
 			failure += fmt.Sprintf(" %d", r.MaxFailures.Count)
 		}
 		if r.Restarts > 0 {
-			restarts = fmt.Sprintf("%d of %s", r.Restarts, r.RestartScope)
+			restarts = fmt.Sprintf("%d (%s)", r.Restarts, r.RestartScope)
 		}
 		if r.Linger != nil {
 			linger = fmt.Sprintf("%v then %s", r.Linger.For, r.Linger.Then)
@@ -161,7 +163,7 @@ func (f *formatter) environment(p *Plan) {
 			v := env[name]
 			note := ""
 			if v.Expand {
-				note = "  (expanded on the node)"
+				note = expanded
 			}
 			lines = append(lines, where+name+"="+quote(v.Value)+note)
 		}
@@ -175,16 +177,22 @@ func (f *formatter) environment(p *Plan) {
 
 func (f *formatter) sample(s *Sample) {
 	var lines []string
-	for _, name := range slices.Sorted(maps.Keys(s.Launch.Env)) {
-		lines = append(lines, name+"="+quote(s.Launch.Env[name]))
-	}
-	for i, env := range s.Launch.Procs {
+	add := func(prefix, suffix string, env map[string]string) {
 		for _, name := range slices.Sorted(maps.Keys(env)) {
-			lines = append(lines, fmt.Sprintf("process %d: %s=%s", i, name, quote(env[name])))
+			lines = append(lines, prefix+name+"="+quote(env[name])+suffix)
 		}
 	}
+	add("", "", s.Launch.Env)
+	add("", expanded, s.Launch.Expand)
+	for i, env := range s.Launch.Procs {
+		prefix := ""
+		if len(s.Launch.Procs) > 1 {
+			prefix = fmt.Sprintf("process %d: ", i)
+		}
+		add(prefix, "", env)
+	}
 	for _, name := range slices.Sorted(maps.Keys(s.Launch.Files)) {
-		lines = append(lines, fmt.Sprintf("file %s, %d bytes", name, len(s.Launch.Files[name])))
+		lines = append(lines, "file "+name)
 	}
 	f.list("what "+s.Task.String()+" sees, with hosts and ports made up", lines)
 }
