@@ -108,7 +108,7 @@ func translate(s string) (string, bool) {
 }
 
 // class translates the bracket expression that s starts with and says how long
-// it is; 0 if it never closes.
+// it is; 0 if it never closes. It never matches a slash, which separates names.
 func class(s string) (string, int) {
 	var b strings.Builder
 	i := 1
@@ -119,7 +119,6 @@ func class(s string) (string, int) {
 	for first := true; i < len(s); first = false {
 		switch c := s[i]; {
 		case c == ']' && !first:
-			// A class never matches a slash, which separates names.
 			if strings.HasPrefix(b.String(), "^") {
 				return "[" + b.String() + "/]", i + 1
 			}
@@ -137,6 +136,8 @@ func class(s string) (string, int) {
 		case c == '\\' && i+1 < len(s):
 			b.WriteString(quoteInClass(s[i+1]))
 			i += 2
+		case c == '/':
+			i++
 		default:
 			b.WriteString(quoteInClass(c))
 			i++

@@ -164,7 +164,7 @@ func (t *tree) zipEntry(e *zip.File) error {
 	}
 	mode := e.Mode()
 	if strings.HasSuffix(raw, "/") || mode.IsDir() {
-		return t.dir(name, readable(mode, 0o755))
+		return t.dir(name, permission(e, 0o755))
 	}
 	if !mode.IsRegular() && mode&fs.ModeSymlink == 0 {
 		return nil
@@ -175,7 +175,7 @@ func (t *tree) zipEntry(e *zip.File) error {
 	}
 	defer r.Close()
 	if mode.IsRegular() {
-		return t.file(name, readable(mode, 0o644), r)
+		return t.file(name, permission(e, 0o644), r)
 	}
 	const longest = 4096 // of a path, for Linux
 	target, err := io.ReadAll(io.LimitReader(r, longest))
@@ -185,10 +185,12 @@ func (t *tree) zipEntry(e *zip.File) error {
 	return t.symlink(name, string(target))
 }
 
-// readable gives a mode to entries made by programs that know none.
-func readable(m, otherwise fs.FileMode) fs.FileMode {
-	if m.Perm() == 0 {
-		return otherwise
+// permission gives a mode to entries made by programs that know none.
+func permission(e *zip.File, otherwise fs.FileMode) fs.FileMode {
+	const unix, mac = 3, 19
+	maker := e.CreatorVersion >> 8
+	if m := e.Mode().Perm(); m != 0 && (maker == unix || maker == mac) {
+		return m
 	}
-	return m.Perm()
+	return otherwise
 }

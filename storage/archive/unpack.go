@@ -9,6 +9,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -45,7 +46,7 @@ func unpack(ctx context.Context, r io.Reader, temp string) error {
 	if err != nil {
 		return cause(err)
 	}
-	t := &tree{ctx: ctx, root: root, buf: make([]byte, 256<<10)}
+	t := &tree{ctx: ctx, root: root, buf: make([]byte, 256<<10), dirs: []dirMode{{".", 0o755}}}
 	err = t.read(r)
 	if err == nil {
 		err = t.finish()
@@ -65,7 +66,7 @@ func removeAll(dir string) error {
 }
 
 // tree is the directory being made. Directories stay writable until all is in
-// them; their own modes come last, deepest first.
+// them; their own modes come last.
 type tree struct {
 	ctx  context.Context
 	root *os.Root
@@ -97,7 +98,9 @@ func clean(name string) (string, error) {
 }
 
 func (t *tree) dir(name string, mode fs.FileMode) error {
-	if name != "" {
+	if name == "" {
+		name = "."
+	} else {
 		// Through MkdirAll, because archives need not name a directory before what
 		// is in it.
 		if err := t.root.MkdirAll(name, 0o700); err != nil {
@@ -168,11 +171,12 @@ func (t *tree) hardlink(name, target string) error {
 }
 
 func (t *tree) finish() error {
-	for i := len(t.dirs) - 1; i >= 0; i-- {
-		d := t.dirs[i]
-		if d.name == "" {
-			d.name = "."
+	done := map[string]bool{}
+	for _, d := range slices.Backward(t.dirs) {
+		if done[d.name] {
+			continue // named twice: the later mode holds
 		}
+		done[d.name] = true
 		// A link may have taken its place since; that one has no mode.
 		info, err := t.root.Lstat(d.name)
 		if err != nil || !info.IsDir() {
