@@ -10,12 +10,15 @@ import (
 )
 
 // environ is the complete environment of the i-th process of a task, sorted.
-// Later ones win: the submitter's environment, the launch (job, role,
+// Later ones win: the framework's defaults, the submitter's environment, the launch (job, role,
 // framework), the process's own variables, values expanded on this node, and
 // last what only the executor knows.
 func (e *executor) environ(dir, work string, l plan.Launch, i int) []string {
 	fill := filler(dir, work, e.Devices)
-	env := map[string]string{}
+	env := maps.Clone(l.Default)
+	if env == nil {
+		env = map[string]string{}
+	}
 	for name, value := range e.Environ {
 		// Variables of a muster job that this one was submitted from are not ours.
 		if !strings.HasPrefix(name, "MUSTER_") || name == "MUSTER_HOME" {

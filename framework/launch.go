@@ -106,11 +106,13 @@ func SetProc(l *plan.Launch, i int, name, value string) {
 	l.Procs[i][name] = value
 }
 
-// Has says that the author wrote a variable for a role or for all.
-func Has(p *plan.Plan, role *plan.Role, name string) bool {
-	_, all := p.Env[name]
-	_, own := role.Env[name]
-	return all || own
+// SetDefault gives every process of a task a variable that neither the author
+// nor the submitter's environment sets.
+func SetDefault(l *plan.Launch, name, value string) {
+	if l.Default == nil {
+		l.Default = map[string]string{}
+	}
+	l.Default[name] = value
 }
 
 // PortVariable is the variable that holds a port: letters, digits and

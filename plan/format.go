@@ -183,6 +183,7 @@ func (f *formatter) sample(s *Sample) {
 		}
 	}
 	add("", "", s.Launch.Env)
+	add("", "  (unless it is set already)", s.Launch.Default)
 	add("", expanded, s.Launch.Expand)
 	for i, env := range s.Launch.Procs {
 		prefix := ""

@@ -50,11 +50,12 @@ func (r *Roster) Of(role string) []Member {
 // by the coordinator. Strings may hold ${muster.dir}, ${muster.work} and
 // ${muster.devices}, which only the executor knows.
 type Launch struct {
-	Argv   []string            `json:"argv"`             // of every process
-	Env    map[string]string   `json:"env,omitempty"`    // of every process
-	Expand map[string]string   `json:"expand,omitempty"` // values whose $VAR are replaced on the node
-	Procs  []map[string]string `json:"procs,omitempty"`  // variables of the i-th process alone; its length is the number of processes
-	Files  map[string][]byte   `json:"files,omitempty"`  // name → content, written into the task's own directory
+	Argv    []string            `json:"argv"`              // of every process
+	Env     map[string]string   `json:"env,omitempty"`     // of every process
+	Default map[string]string   `json:"default,omitempty"` // used where not even the submitter's environment says otherwise
+	Expand  map[string]string   `json:"expand,omitempty"`  // values whose $VAR are replaced on the node
+	Procs   []map[string]string `json:"procs,omitempty"`   // variables of the i-th process alone; its length is the number of processes
+	Files   map[string][]byte   `json:"files,omitempty"`   // name → content, written into the task's own directory
 }
 
 // Draft is what a framework may fill and check before the plan is final.

@@ -73,7 +73,7 @@ func directiveIn(d *pb.Down) (Directive, bool) {
 }
 
 func launchOut(l plan.Launch) *pb.Launch {
-	out := &pb.Launch{Argv: l.Argv, Env: l.Env, Expand: l.Expand, Files: l.Files}
+	out := &pb.Launch{Argv: l.Argv, Env: l.Env, Defaults: l.Default, Expand: l.Expand, Files: l.Files}
 	for _, vars := range l.Procs {
 		out.Procs = append(out.Procs, &pb.Vars{Values: vars})
 	}
@@ -81,7 +81,7 @@ func launchOut(l plan.Launch) *pb.Launch {
 }
 
 func launchIn(l *pb.Launch) plan.Launch {
-	out := plan.Launch{Argv: l.GetArgv(), Env: l.GetEnv(), Expand: l.GetExpand(), Files: l.GetFiles()}
+	out := plan.Launch{Argv: l.GetArgv(), Env: l.GetEnv(), Default: l.GetDefaults(), Expand: l.GetExpand(), Files: l.GetFiles()}
 	for _, vars := range l.GetProcs() {
 		out.Procs = append(out.Procs, vars.GetValues())
 	}

@@ -67,7 +67,7 @@ func distributed(l *plan.Launch, p *plan.Plan, r *plan.Roster, m *plan.Member) e
 	set := func(name string, value int) { framework.Set(l, name, strconv.Itoa(value)) }
 	framework.Set(l, "MASTER_ADDR", master.Host)
 	set("MASTER_PORT", port)
-	threads(l, p, role)
+	threads(l, role)
 
 	torchrun := isTorchrun(role.Command)
 	if torchrun || m.Procs == 1 {
@@ -121,11 +121,8 @@ func underTorchrun(l *plan.Launch, m *plan.Member) {
 
 // threads keeps the processes of one machine from each starting a thread per
 // processor: the task's processors are shared out among its processes.
-func threads(l *plan.Launch, p *plan.Plan, role *plan.Role) {
-	const name = "OMP_NUM_THREADS"
-	if !framework.Has(p, role, name) {
-		framework.Set(l, name, strconv.Itoa(max(1, int(role.Resources.CPUs)/role.Procs)))
-	}
+func threads(l *plan.Launch, role *plan.Role) {
+	framework.SetDefault(l, "OMP_NUM_THREADS", strconv.Itoa(max(1, int(role.Resources.CPUs)/role.Procs)))
 }
 
 // words splits a command roughly: good enough to find torchrun and its

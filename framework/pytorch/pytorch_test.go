@@ -55,7 +55,7 @@ func launch(t *testing.T, p *plan.Plan, r *plan.Roster, role string, index int) 
 // torch is what a process sees of the variables that are PyTorch's.
 func torch(l plan.Launch, proc int) map[string]string {
 	out := map[string]string{}
-	for _, env := range []map[string]string{l.Env, l.Procs[proc]} {
+	for _, env := range []map[string]string{l.Default, l.Env, l.Procs[proc]} {
 		for name, v := range env {
 			if !strings.HasPrefix(name, "MUSTER_") {
 				out[name] = v
@@ -257,7 +257,7 @@ func TestThreadsShareATasksProcessors(t *testing.T) {
 		w.CPUs = tc.cpus
 		p := build(t, w)
 		l := launch(t, p, plan.BuildRoster(p, 1, "start", registrations(p), nil), "worker", 0)
-		if got := l.Env["OMP_NUM_THREADS"]; got != tc.want {
+		if got := l.Default["OMP_NUM_THREADS"]; got != tc.want {
 			t.Errorf("%g cpus, %d processes: OMP_NUM_THREADS %s, want %s", tc.cpus, tc.procs, got, tc.want)
 		}
 	}

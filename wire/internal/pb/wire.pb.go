@@ -1777,6 +1777,7 @@ type Launch struct {
 	Expand        map[string]string      `protobuf:"bytes,3,rep,name=expand" json:"expand,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	Procs         []*Vars                `protobuf:"bytes,4,rep,name=procs" json:"procs,omitempty"`
 	Files         map[string][]byte      `protobuf:"bytes,5,rep,name=files" json:"files,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	Defaults      map[string]string      `protobuf:"bytes,6,rep,name=defaults" json:"defaults,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1842,6 +1843,13 @@ func (x *Launch) GetProcs() []*Vars {
 func (x *Launch) GetFiles() map[string][]byte {
 	if x != nil {
 		return x.Files
+	}
+	return nil
+}
+
+func (x *Launch) GetDefaults() map[string]string {
+	if x != nil {
+		return x.Defaults
 	}
 	return nil
 }
@@ -2352,13 +2360,14 @@ const file_wire_proto_rawDesc = "" +
 	"\x05Start\x12 \n" +
 	"\vincarnation\x18\x01 \x01(\x03R\vincarnation\x12\x14\n" +
 	"\x05epoch\x18\x02 \x01(\x03R\x05epoch\x12+\n" +
-	"\x06launch\x18\x03 \x01(\v2\x13.muster.wire.LaunchR\x06launch\"\x91\x03\n" +
+	"\x06launch\x18\x03 \x01(\v2\x13.muster.wire.LaunchR\x06launch\"\x8d\x04\n" +
 	"\x06Launch\x12\x12\n" +
 	"\x04argv\x18\x01 \x03(\tR\x04argv\x12.\n" +
 	"\x03env\x18\x02 \x03(\v2\x1c.muster.wire.Launch.EnvEntryR\x03env\x127\n" +
 	"\x06expand\x18\x03 \x03(\v2\x1f.muster.wire.Launch.ExpandEntryR\x06expand\x12'\n" +
 	"\x05procs\x18\x04 \x03(\v2\x11.muster.wire.VarsR\x05procs\x124\n" +
-	"\x05files\x18\x05 \x03(\v2\x1e.muster.wire.Launch.FilesEntryR\x05files\x1a6\n" +
+	"\x05files\x18\x05 \x03(\v2\x1e.muster.wire.Launch.FilesEntryR\x05files\x12=\n" +
+	"\bdefaults\x18\x06 \x03(\v2!.muster.wire.Launch.DefaultsEntryR\bdefaults\x1a6\n" +
 	"\bEnvEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\x1a9\n" +
@@ -2368,7 +2377,10 @@ const file_wire_proto_rawDesc = "" +
 	"\n" +
 	"FilesEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\fR\x05value:\x028\x01\"x\n" +
+	"\x05value\x18\x02 \x01(\fR\x05value:\x028\x01\x1a;\n" +
+	"\rDefaultsEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"x\n" +
 	"\x04Vars\x125\n" +
 	"\x06values\x18\x01 \x03(\v2\x1d.muster.wire.Vars.ValuesEntryR\x06values\x1a9\n" +
 	"\vValuesEntry\x12\x10\n" +
@@ -2409,7 +2421,7 @@ func file_wire_proto_rawDescGZIP() []byte {
 	return file_wire_proto_rawDescData
 }
 
-var file_wire_proto_msgTypes = make([]protoimpl.MessageInfo, 35)
+var file_wire_proto_msgTypes = make([]protoimpl.MessageInfo, 36)
 var file_wire_proto_goTypes = []any{
 	(*Up)(nil),         // 0: muster.wire.Up
 	(*Down)(nil),       // 1: muster.wire.Down
@@ -2445,7 +2457,8 @@ var file_wire_proto_goTypes = []any{
 	nil,                // 31: muster.wire.Launch.EnvEntry
 	nil,                // 32: muster.wire.Launch.ExpandEntry
 	nil,                // 33: muster.wire.Launch.FilesEntry
-	nil,                // 34: muster.wire.Vars.ValuesEntry
+	nil,                // 34: muster.wire.Launch.DefaultsEntry
+	nil,                // 35: muster.wire.Vars.ValuesEntry
 }
 var file_wire_proto_depIdxs = []int32{
 	2,  // 0: muster.wire.Up.hello:type_name -> muster.wire.Hello
@@ -2482,12 +2495,13 @@ var file_wire_proto_depIdxs = []int32{
 	32, // 31: muster.wire.Launch.expand:type_name -> muster.wire.Launch.ExpandEntry
 	22, // 32: muster.wire.Launch.procs:type_name -> muster.wire.Vars
 	33, // 33: muster.wire.Launch.files:type_name -> muster.wire.Launch.FilesEntry
-	34, // 34: muster.wire.Vars.values:type_name -> muster.wire.Vars.ValuesEntry
-	35, // [35:35] is the sub-list for method output_type
-	35, // [35:35] is the sub-list for method input_type
-	35, // [35:35] is the sub-list for extension type_name
-	35, // [35:35] is the sub-list for extension extendee
-	0,  // [0:35] is the sub-list for field type_name
+	34, // 34: muster.wire.Launch.defaults:type_name -> muster.wire.Launch.DefaultsEntry
+	35, // 35: muster.wire.Vars.values:type_name -> muster.wire.Vars.ValuesEntry
+	36, // [36:36] is the sub-list for method output_type
+	36, // [36:36] is the sub-list for method input_type
+	36, // [36:36] is the sub-list for extension type_name
+	36, // [36:36] is the sub-list for extension extendee
+	0,  // [0:36] is the sub-list for field type_name
 }
 
 func init() { file_wire_proto_init() }
@@ -2525,7 +2539,7 @@ func file_wire_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_wire_proto_rawDesc), len(file_wire_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   35,
+			NumMessages:   36,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
