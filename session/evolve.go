@@ -1,6 +1,8 @@
 package session
 
 import (
+	"slices"
+
 	"github.com/muster-project/muster/event"
 	"github.com/muster-project/muster/plan"
 )
@@ -144,7 +146,16 @@ func (s *Session) evolveRestart(b *event.RestartDecided, e event.Event) {
 	} else {
 		cause.fast = 0
 	}
-	s.restart = &restart{RestartDecided: *b, at: e.At.Add(restartDelay(cause.fast))}
+	r := &restart{RestartDecided: *b, at: e.At.Add(restartDelay(cause.fast))}
+	if s.restart != nil { // one more failure before the next epoch: both are answered by it
+		r.Tasks = slices.Concat(s.restart.Tasks, slices.DeleteFunc(slices.Clone(b.Tasks), func(id plan.TaskID) bool {
+			return slices.Contains(s.restart.Tasks, id)
+		}))
+		if s.restart.at.After(r.at) {
+			r.at = s.restart.at
+		}
+	}
+	s.restart = r
 	for _, id := range b.Tasks {
 		t := s.tasks[id]
 		t.restarted = true

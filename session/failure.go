@@ -32,9 +32,6 @@ func (s *Session) judgeFailures() {
 	note := ""
 	switch t.role.OnFailure {
 	case spec.FailureRestart:
-		if s.restart != nil {
-			return // judged after the restart that is under way
-		}
 		if left := s.restartsLeft(t); left > 0 {
 			s.decideRestart(t, left-1)
 			return

@@ -164,11 +164,11 @@ func (s *Session) openEpoch() {
 	s.emit(&event.EpochOpened{Epoch: s.epoch.number + 1, Reason: s.epochReason(), Tasks: tasks, Survivors: survivors})
 }
 
-// minimal says that every role of the stage has as many slots as it must have.
+// minimal says that every role that was asked for has as many slots as it must
+// have.
 func (s *Session) minimal() bool {
-	stage := s.stage()
 	for i := range s.plan.Roles {
-		if r := &s.plan.Roles[i]; r.Stage <= stage && s.have(r) < r.Instances.Min {
+		if r := &s.plan.Roles[i]; s.stageAsked(r.Stage) && s.have(r) < r.Instances.Min {
 			return false
 		}
 	}

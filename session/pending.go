@@ -81,3 +81,6 @@ func (s *Session) Slots() []Slot {
 	}
 	return out
 }
+
+// Holds says that a slot is part of the job.
+func (s *Session) Holds(slot string) bool { return s.slots[slot] != nil }

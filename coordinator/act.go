@@ -1,0 +1,149 @@
+package coordinator
+
+import (
+	"context"
+	"crypto/tls"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/muster-project/muster/backend"
+	"github.com/muster-project/muster/event"
+	"github.com/muster-project/muster/executor"
+	"github.com/muster-project/muster/session"
+	"github.com/muster-project/muster/wire"
+)
+
+// act does everything pending that was not done yet: what goes to the gang once
+// a term, what goes to an executor once a connection.
+func (k *coordinator) act(ctx context.Context, address string) error {
+	var starts []backend.Start
+	for _, a := range k.session.Pending() {
+		if d, slot, ok := k.directive(a); ok {
+			k.links.send(slot, a.Key(), d)
+			continue
+		}
+		if k.done[a.Key()] {
+			continue
+		}
+		k.done[a.Key()] = true
+		switch a := a.(type) {
+		case session.Request:
+			if err := k.gang.Request(ctx, k.request(a)); err != nil {
+				return fmt.Errorf("slots cannot be asked for: %w", err)
+			}
+		case session.Launch:
+			st, err := k.startOf(a.Slot, address)
+			if err != nil {
+				k.in.put(session.Launched{Slot: a.Slot.Slot, Err: err.Error()})
+				continue
+			}
+			starts = append(starts, st)
+		case session.Release:
+			if !a.Now {
+				k.links.send(a.Slot, a.Key(), wire.Directive{Quit: &wire.Quit{Reason: "released"}})
+			}
+			if err := k.gang.Release(ctx, []string{a.Slot}, a.Now); err != nil {
+				return fmt.Errorf("%s: cannot be released: %w", a.Slot, err)
+			}
+		}
+	}
+	if len(starts) == 0 {
+		return nil
+	}
+	if err := k.gang.Launch(ctx, starts); err != nil {
+		return fmt.Errorf("executors cannot be started: %w", err)
+	}
+	return nil
+}
+
+func (k *coordinator) request(a session.Request) backend.Request {
+	r := backend.Request{Number: a.Number, Minimum: a.Minimum}
+	for _, id := range a.Tasks {
+		r.Asks = append(r.Asks, backend.Ask{Task: id, Resources: k.session.Plan().Role(id.Role).Resources})
+	}
+	return r
+}
+
+// directive is what an action says to an executor, if it goes to one.
+func (k *coordinator) directive(a session.Action) (wire.Directive, string, bool) {
+	switch a := a.(type) {
+	case session.Prepare:
+		return wire.Directive{Prepare: &wire.Prepare{Incarnation: a.Incarnation, Epoch: a.Epoch,
+			Ports: k.session.Plan().Role(a.Task.Role).Ports}}, a.Slot, true
+	case session.Start:
+		if k.links.sent(a.Slot, a.Key()) {
+			return wire.Directive{}, a.Slot, true // the launch need not be computed again
+		}
+		l, err := k.framework.Launch(k.session.Plan(), a.Roster, a.Task)
+		if err != nil {
+			k.in.put(session.Exited{Slot: a.Slot, Incarnation: a.Incarnation, Exit: event.Exit{Class: event.ClassInternal,
+				Status: 70, At: time.Now(), Text: fmt.Sprintf("framework %s: %v", k.framework.Name(), err)}})
+			return wire.Directive{}, a.Slot, true
+		}
+		return wire.Directive{Start: &wire.Start{Incarnation: a.Incarnation, Epoch: a.Roster.Epoch, Launch: l}}, a.Slot, true
+	case session.StopTask:
+		return wire.Directive{Stop: &wire.Stop{Incarnation: a.Incarnation, Grace: a.Grace, Now: a.Now, Reason: a.Reason}}, a.Slot, true
+	case session.SendSignal:
+		return wire.Directive{Signal: &wire.Signal{Request: a.Request, Incarnation: a.Incarnation, Signal: a.Signal}}, a.Slot, true
+	}
+	return wire.Directive{}, "", false
+}
+
+// startOf is what the executor of a slot is born with.
+func (k *coordinator) startOf(g event.SlotGranted, address string) (backend.Start, error) {
+	cert, key, err := k.authority.Issue(g.Task)
+	if err != nil {
+		return backend.Start{}, err
+	}
+	p := k.session.Plan()
+	role := p.Role(g.Task.Role)
+	c := executor.Context{Job: p.ID, Slot: g.Slot, Task: g.Task, Term: k.journal.Term(),
+		Endpoints: k.path("endpoint"), Address: address, Authority: k.authority.Certificate(), Cert: cert, Key: key,
+		Root: k.taskDir(g.Task), Checkpoint: k.path("checkpoint"), Blobs: k.Blobs,
+		Work: p.Work, Python: p.Python, Logs: p.Logs, Environ: environ(k.sub.Environ), Umask: k.sub.Umask,
+		Resources: g.Resources, Devices: g.Devices, CPUSet: g.CPUSet, Lease: p.Timing.Lease, Grace: role.StopGrace}
+	data, err := json.MarshalIndent(c, "", "  ")
+	if err != nil {
+		return backend.Start{}, err
+	}
+	return backend.Start{Slot: slotOf(g, nil), Context: data}, nil
+}
+
+// nudge tells the executors that the journal knows where this coordinator is,
+// so that they need not look for it. One that cannot be told looks by itself.
+func (k *coordinator) nudge(ctx context.Context, conf *tls.Config, controls []string, address string) {
+	for _, control := range controls {
+		ctx, cancel := context.WithTimeout(ctx, nudgeTime)
+		if err := wire.Nudge(ctx, control, conf, k.journal.Term(), address); err != nil {
+			k.Log.Debug("executor was not told of this coordinator", "control", control, "error", err)
+		}
+		cancel()
+	}
+}
+
+// nudgeTime bounds the telling of one executor: most that do not answer are dead.
+const nudgeTime = 2 * time.Second
+
+// quitStrangers ends executors whose slot the job does not know any more.
+func (k *coordinator) quitStrangers(inputs []session.Input) {
+	for _, in := range inputs {
+		if l, ok := in.(session.Linked); ok && !k.session.Holds(l.Slot) {
+			k.Log.Warn("executor of a slot that is not ours any more", "slot", l.Slot, "task", l.Task)
+			k.links.send(l.Slot, "quit", wire.Directive{Quit: &wire.Quit{Reason: "the slot is not part of the job any more"}})
+		}
+	}
+}
+
+func environ(list []string) map[string]string {
+	out := make(map[string]string, len(list))
+	for _, kv := range list {
+		for i := range kv {
+			if kv[i] == '=' && i > 0 {
+				out[kv[:i]] = kv[i+1:]
+				break
+			}
+		}
+	}
+	return out
+}

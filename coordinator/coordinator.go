@@ -1,0 +1,220 @@
+// Package coordinator drives one job: a job directory and a backend's slots
+// come in, the job's journal comes out, and executors do in between what the
+// session decided.
+//
+//	mailbox ┐                     ┌▶ journal (acknowledged first)
+//	gang    ├▶ inputs ▶ loop ▶ session ▶ events
+//	links   ┘                     └▶ Pending ▶ gang, links
+//
+// One loop owns the session. Everything else sends it inputs and never waits
+// for it: links answer beats by themselves while the journal waits for a disk.
+package coordinator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/muster-project/muster/backend"
+	"github.com/muster-project/muster/event"
+	"github.com/muster-project/muster/framework"
+	"github.com/muster-project/muster/history"
+	"github.com/muster-project/muster/plan"
+	"github.com/muster-project/muster/session"
+	"github.com/muster-project/muster/storage"
+	"github.com/muster-project/muster/wire"
+)
+
+// Config is all that a coordinator is told.
+type Config struct {
+	Dir       string // the job's directory
+	Blobs     string // content-addressed archives and files, as executors read them
+	FS        storage.FS
+	Gang      backend.Opener
+	Framework func(name string) (framework.Framework, error)
+	// Listen is where executors connect, "127.0.0.1:0" on one machine; Host is
+	// the name that they are given for it, if not the address itself.
+	Listen  string
+	Host    string
+	Version string
+	Log     *slog.Logger
+}
+
+// ErrSuperseded says that a coordinator with a higher term has the job. Nothing
+// of the job was touched after that became known.
+var ErrSuperseded = backend.ErrSuperseded
+
+// Run drives the job in the directory to its end, or until ctx is done or
+// another coordinator takes over; in both of these cases tasks go on running.
+func Run(ctx context.Context, c Config) error {
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
+	}
+	sub, err := readSubmission(ctx, c.FS, c.Dir)
+	if err != nil {
+		return err
+	}
+	k, err := open(ctx, c, sub)
+	if errors.Is(err, history.ErrFinished) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer k.journal.Close()
+	c.Log = c.Log.With("job", k.session.Plan().ID, "term", k.journal.Term())
+	k.Log = c.Log
+	err = k.run(ctx)
+	if errors.Is(err, history.ErrSuperseded) || errors.Is(err, wire.ErrSuperseded) {
+		return fmt.Errorf("%s: %w", c.Dir, ErrSuperseded)
+	}
+	return err
+}
+
+// coordinator is one term of a job.
+type coordinator struct {
+	Config
+	sub       backend.Submission
+	authority *wire.Authority
+	framework framework.Framework
+	journal   *history.Journal
+	session   *session.Session
+	gang      backend.Gang
+	links     *links
+	in        *inbox
+	done      map[string]bool // actions of this term, by key; of links: per connection
+}
+
+// open takes the job over: after it, no other coordinator's facts count.
+func open(ctx context.Context, c Config, sub backend.Submission) (*coordinator, error) {
+	node, err := os.Hostname()
+	if err != nil {
+		node = "unknown"
+	}
+	owner := history.Owner{Node: node, PID: os.Getpid(), Version: c.Version}
+	journal, events, err := history.Open(ctx, c.FS, c.Dir, owner, time.Now())
+	if err != nil {
+		return nil, err
+	}
+	k := &coordinator{Config: c, sub: sub, journal: journal, in: newInbox(), done: map[string]bool{}}
+	if err := k.replay(ctx, events); err != nil {
+		return nil, errors.Join(err, journal.Close())
+	}
+	return k, nil
+}
+
+// replay brings the session to where the journal stands. The first coordinator
+// of a job writes down what was submitted.
+func (k *coordinator) replay(ctx context.Context, events []event.Event) error {
+	submitted := false
+	for _, e := range events {
+		_, is := e.Body.(*event.JobSubmitted)
+		submitted = submitted || is
+	}
+	name := k.sub.Plan.Framework
+	fw, err := k.Config.Framework(name)
+	if err != nil {
+		return err
+	}
+	k.framework = fw
+	opt := session.Options{}
+	if r, ok := fw.(framework.Readier); ok {
+		opt.Ready = r.Ready
+	}
+	k.session = session.New(opt)
+	if !submitted {
+		first := session.Submit(k.sub.Plan, k.sub.Plan.User, "", time.Now())
+		batch := []event.Event{first}
+		if err := k.append(ctx, batch); err != nil {
+			return err
+		}
+		events = append(events, batch...)
+	}
+	for _, e := range events {
+		k.session.Evolve(e)
+	}
+	return nil
+}
+
+func (k *coordinator) run(ctx context.Context) error {
+	var err error
+	if k.authority, err = readAuthority(k.Dir, k.session.Plan().ID); err != nil {
+		return err
+	}
+	conf, err := k.authority.Coordinator()
+	if err != nil {
+		return err
+	}
+	ln, err := new(net.ListenConfig).Listen(ctx, "tcp", k.Listen)
+	if err != nil {
+		return fmt.Errorf("%s: executors cannot be listened for: %w", k.Listen, err)
+	}
+	address := announced(ln.Addr(), k.Host)
+	if err := writeEndpoint(ctx, k.FS, k.Dir, k.journal.Term(), address); err != nil {
+		return errors.Join(err, ln.Close())
+	}
+	k.links = newLinks(k.session, k.journal.Term(), k.in)
+	srv := &wire.Server{TLS: conf, Handler: k.links, Log: k.Log, Binary: k.Version}
+
+	if k.gang, err = k.Gang.Open(ctx, k.session.Plan(), k.journal.Term(), known(k.session)); err != nil {
+		return errors.Join(err, ln.Close())
+	}
+	k.Log.Info("coordinator is ready", "address", address, "events", k.session.Seq())
+
+	var controls []string
+	for _, sl := range k.session.Slots() {
+		if sl.Control != "" {
+			controls = append(controls, sl.Control)
+		}
+	}
+	inner, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	defer cancel()
+	g, inner := errgroup.WithContext(inner)
+	g.Go(func() error { return srv.Serve(inner, ln) })
+	g.Go(func() error { k.hear(inner); return nil })
+	g.Go(func() error { k.watchMail(inner); return nil })
+	g.Go(func() error { k.links.watch(inner); return nil })
+	g.Go(func() error { k.nudge(inner, conf, controls, address); return nil })
+	g.Go(func() error { defer cancel(); return k.loop(ctx, inner, address) })
+	return g.Wait()
+}
+
+// known turns the journal's slots into the gang's.
+func known(s *session.Session) []backend.Slot {
+	var out []backend.Slot
+	for _, sl := range s.Slots() {
+		out = append(out, slotOf(sl.SlotGranted, sl.Native))
+	}
+	return out
+}
+
+func slotOf(g event.SlotGranted, native []byte) backend.Slot {
+	return backend.Slot{ID: g.Slot, Request: g.Request, Task: g.Task, Node: g.Node, Rack: g.Rack,
+		Resources: g.Resources, Devices: g.Devices, CPUSet: g.CPUSet, Native: native}
+}
+
+// announced is the listener's address with the host that executors are given.
+func announced(a net.Addr, host string) string {
+	h, port, err := net.SplitHostPort(a.String())
+	if err != nil || host == "" {
+		host = h
+	}
+	return net.JoinHostPort(host, port)
+}
+
+// Path of the job's parts, below its directory.
+func (k *coordinator) path(parts ...string) string {
+	return filepath.Join(append([]string{k.Dir}, parts...)...)
+}
+
+// taskDir is the directory of all incarnations of a task.
+func (k *coordinator) taskDir(id plan.TaskID) string {
+	return k.path("tasks", fmt.Sprintf("%s-%d", id.Role, id.Index))
+}
