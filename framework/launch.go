@@ -45,15 +45,11 @@ func Common(p *plan.Plan, r *plan.Roster, id plan.TaskID) (plan.Launch, *plan.Me
 		Set(&l, PortVariable(port.Name), strconv.Itoa(number))
 	}
 	for i := range m.Procs {
-		// Without a rank the variables are empty rather than absent: a job may
-		// have been submitted from inside another job's task.
-		rank, local := "", ""
-		if m.Rank >= 0 {
-			rank, local = strconv.Itoa(m.Rank+i), strconv.Itoa(m.LocalRank+i)
-		}
-		SetProc(&l, i, "MUSTER_RANK", rank)
-		SetProc(&l, i, "MUSTER_LOCAL_RANK", local)
 		SetProc(&l, i, "MUSTER_PROC", strconv.Itoa(i))
+		if m.Rank >= 0 {
+			SetProc(&l, i, "MUSTER_RANK", strconv.Itoa(m.Rank+i))
+			SetProc(&l, i, "MUSTER_LOCAL_RANK", strconv.Itoa(m.LocalRank+i))
+		}
 	}
 	return l, m, nil
 }

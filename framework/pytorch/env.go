@@ -102,13 +102,13 @@ func distributed(l *plan.Launch, p *plan.Plan, r *plan.Roster, m *plan.Member) e
 }
 
 // underTorchrun leaves one process, torchrun itself, which starts the others
-// and gives them their ranks. What it would pass on to all of them alike and
-// wrong is emptied.
+// and gives them their ranks. What it would pass on to all of them alike, and
+// so wrong for all but one, is left out.
 func underTorchrun(l *plan.Launch, m *plan.Member) {
 	l.Procs = l.Procs[:1]
 	if m.Procs > 1 {
 		for _, name := range []string{"MUSTER_RANK", "MUSTER_LOCAL_RANK", "MUSTER_PROC"} {
-			framework.SetProc(l, 0, name, "")
+			delete(l.Procs[0], name)
 		}
 	}
 	for _, list := range [][]string{ranked, shared} {
