@@ -1,0 +1,48 @@
+package cli
+
+import (
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/muster-project/muster/executor"
+)
+
+// The hidden verbs are muster's own processes. People meet them in ps only.
+
+func (e *Env) coordinatorCommand() *cobra.Command {
+	var dir, seal string
+	cmd := &cobra.Command{
+		Use: "coordinator --job DIR", Hidden: true, Args: count(0, 0, ""),
+		Short: "drive one job (started by the server)",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			ctx, stop := e.until(cmd.Context())
+			defer stop()
+			return e.coordinate(ctx, dir, seal)
+		},
+	}
+	cmd.Flags().StringVar(&dir, "job", "", "the job's directory")
+	cmd.Flags().StringVar(&seal, "seal", "", "only end the job, for this reason")
+	_ = cmd.MarkFlagRequired("job")
+	return cmd
+}
+
+// executorCommand is the executor where no smaller binary is embedded; behind it
+// is also the guardian. Its flags are its own.
+func (e *Env) executorCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "executor", Hidden: true, DisableFlagParsing: true,
+		Short: "run one task (started by a backend)",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			in, _ := e.Stdin.(*os.File)
+			out, _ := e.Stdout.(*os.File)
+			status := executor.Main(cmd.Context(), executor.Program{
+				Self: executor.Self("executor"), Environ: e.Environ, Stdin: in, Stdout: out, Stderr: e.Stderr,
+			}, args)
+			if status != 0 {
+				return verdictStatus(status)
+			}
+			return nil
+		},
+	}
+}

@@ -1,0 +1,172 @@
+package cli
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/muster-project/muster/plan"
+	"github.com/muster-project/muster/spec"
+)
+
+// job is one job of this user's state directory.
+type job struct {
+	ID        string
+	Dir       string
+	Plan      *plan.Plan
+	Submitted time.Time
+}
+
+// jobs lists the jobs of the state directory, newest first. A directory that
+// cannot be read does not hide the others; what is wrong comes with the list.
+func (e *Env) jobs() ([]job, error) {
+	paths, err := e.Paths()
+	if err != nil {
+		return nil, err
+	}
+	entries, err := os.ReadDir(paths.Jobs())
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fault(exitRefused, fmt.Errorf("%s: jobs cannot be listed: %w", paths.Jobs(), cause(err)))
+	}
+	var all []job
+	var problems []error
+	for _, entry := range entries {
+		if !entry.IsDir() || strings.HasPrefix(entry.Name(), ".") {
+			continue
+		}
+		j, err := openJob(paths.Job(entry.Name()))
+		if errors.Is(err, fs.ErrNotExist) {
+			continue // is being submitted, or was never
+		}
+		if err != nil {
+			problems = append(problems, err)
+			continue
+		}
+		all = append(all, j)
+	}
+	slices.SortFunc(all, func(a, b job) int {
+		if c := b.Submitted.Compare(a.Submitted); c != 0 {
+			return c
+		}
+		return strings.Compare(b.ID, a.ID)
+	})
+	return all, errors.Join(problems...)
+}
+
+// openJob reads a job's submission.
+func openJob(dir string) (job, error) {
+	path := filepath.Join(dir, "submission.json")
+	file, err := os.Open(path)
+	if err != nil {
+		return job{}, fmt.Errorf("%s: %w", path, cause(err))
+	}
+	defer file.Close()
+	info, err := file.Stat()
+	if err != nil {
+		return job{}, fmt.Errorf("%s: %w", path, cause(err))
+	}
+	var s struct{ Plan *plan.Plan }
+	if err := json.NewDecoder(file).Decode(&s); err != nil || s.Plan == nil {
+		return job{}, fault(exitInternal, fmt.Errorf("%s: not a submission: %w", path, err))
+	}
+	return job{ID: filepath.Base(dir), Dir: dir, Plan: s.Plan, Submitted: info.ModTime()}, nil
+}
+
+// find gives the jobs that words name: ids, unique first letters of ids, or
+// names. Without words it is the newest job.
+func (e *Env) find(words []string) ([]job, error) {
+	all, listing := e.jobs()
+	if len(words) == 0 {
+		if len(all) == 0 {
+			return nil, errors.Join(listing, faultf(exitRefused, "no job: none was submitted yet").hint("muster run --help shows how to start one"))
+		}
+		return all[:1], nil
+	}
+	var found []job
+	var problems []error
+	for _, w := range words {
+		j, err := pick(all, w)
+		if err != nil {
+			problems = append(problems, err)
+			continue
+		}
+		found = append(found, j)
+	}
+	if len(problems) > 0 {
+		return nil, errors.Join(append(problems, listing)...)
+	}
+	return found, nil
+}
+
+// one is find for a verb that takes at most one job.
+func (e *Env) one(words []string) (job, error) {
+	found, err := e.find(words)
+	if err != nil {
+		return job{}, err
+	}
+	return found[0], nil
+}
+
+// pick chooses by id, then by the beginning of an id (with or without "m-"),
+// then by name.
+func pick(all []job, word string) (job, error) {
+	var byPrefix, byName []job
+	for _, j := range all {
+		switch {
+		case j.ID == word:
+			return j, nil
+		case strings.HasPrefix(j.ID, word), strings.HasPrefix(strings.TrimPrefix(j.ID, "m-"), word):
+			byPrefix = append(byPrefix, j)
+		}
+		if j.Plan.Name == word {
+			byName = append(byName, j)
+		}
+	}
+	for _, list := range [][]job{byPrefix, byName} {
+		if len(list) == 1 {
+			return list[0], nil
+		}
+		if len(list) > 1 {
+			return job{}, ambiguous(word, list)
+		}
+	}
+	f := faultf(exitRefused, "%s: no such job", word)
+	var known []string
+	for _, j := range all {
+		known = append(known, j.ID, j.Plan.Name)
+	}
+	if near := spec.Suggest(word, known); near != "" {
+		return job{}, f.hint("did you mean %s?", near)
+	}
+	return job{}, f.hint("muster ps -a lists all jobs")
+}
+
+func ambiguous(word string, list []job) error {
+	f := faultf(exitUsage, "%s: could be %d jobs", word, len(list))
+	for _, j := range list[:min(len(list), 10)] {
+		f.hint("%s  %s  submitted %s", j.ID, j.Plan.Name, j.Submitted.Format(time.DateTime))
+	}
+	if len(list) > 10 {
+		f.hint("and %d more: muster ps -a", len(list)-10)
+	}
+	return f
+}
+
+// cause takes the path and the name of the system call out of an error: the
+// message names the thing already.
+func cause(err error) error {
+	var p *fs.PathError
+	if errors.As(err, &p) {
+		return p.Err
+	}
+	return err
+}

@@ -1,0 +1,91 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"time"
+
+	"github.com/muster-project/muster/backend/local"
+	"github.com/muster-project/muster/event"
+	"github.com/muster-project/muster/history"
+	"github.com/muster-project/muster/plan"
+	"github.com/muster-project/muster/session"
+	storage "github.com/muster-project/muster/storage/local"
+)
+
+// disk is the file system that holds the state directory.
+var disk = storage.FS{}
+
+// journal gives a job's facts; with follow it waits for more until the job is
+// sealed. It reads files only, so it works while nothing of muster runs.
+func (e *Env) journal(ctx context.Context, j job, follow bool) iter.Seq2[event.Event, error] {
+	if follow {
+		return history.Follow(ctx, disk, j.Dir, 1)
+	}
+	return history.Read(ctx, disk, j.Dir, 1)
+}
+
+// inspect replays a job's journal into a report.
+func (e *Env) inspect(ctx context.Context, j job) (*report, error) {
+	s := session.New(session.Options{Ready: readyFor(j.Plan)})
+	heard := j.Submitted
+	for ev, err := range e.journal(ctx, j, false) {
+		if err != nil {
+			return nil, fault(exitInternal, fmt.Errorf("%s: journal: %w", j.ID, err))
+		}
+		s.Evolve(ev)
+		heard = ev.At
+	}
+	return e.reportOf(s, j, heard), nil
+}
+
+func (e *Env) reportOf(s *session.Session, j job, heard time.Time) *report {
+	r := &report{View: s.View(), Dir: j.Dir, Heard: heard, Warnings: j.Plan.Warnings, Alive: alive(j.Dir)}
+	if r.ID == "" { // its coordinator has not come to life yet
+		r.View = unopened(j)
+	}
+	if r.Outcome != nil {
+		r.Warnings = append(r.Warnings, r.Outcome.Warnings...)
+	}
+	until := e.Now()
+	if !r.Ended.IsZero() {
+		until = r.Ended
+	}
+	r.Elapsed = until.Sub(r.Submitted).Round(time.Millisecond).Seconds()
+	return r
+}
+
+// unopened is the view of a job that has no journal yet.
+func unopened(j job) session.View {
+	p := j.Plan
+	v := session.View{ID: j.ID, Name: p.Name, User: p.User, Framework: p.Framework, Backend: p.Backend, Queue: p.Queue,
+		State: "queued", Submitted: j.Submitted}
+	for _, r := range p.Roles {
+		for n := range r.Instances.Max {
+			v.Tasks = append(v.Tasks, session.TaskView{Task: plan.TaskID{Role: r.Name, Index: n}, State: "waiting", Rank: -1})
+		}
+	}
+	return v
+}
+
+// alive says whether a coordinator holds the job.
+func alive(dir string) bool {
+	yes, err := local.Alive(dir)
+	return yes && err == nil
+}
+
+// outcome waits for the end of a job.
+func (e *Env) outcome(ctx context.Context, j job) (event.Outcome, error) {
+	keep := e.keeper(ctx, j)
+	defer keep.stop()
+	for ev, err := range e.journal(ctx, j, true) {
+		if err != nil {
+			return event.Outcome{}, fmt.Errorf("%s: journal: %w", j.ID, err)
+		}
+		if b, ok := ev.Body.(*event.JobFinished); ok {
+			return b.Outcome, nil
+		}
+	}
+	return event.Outcome{}, faultf(exitInternal, "%s: its journal ended without an outcome", j.ID)
+}

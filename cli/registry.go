@@ -1,0 +1,101 @@
+package cli
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/muster-project/muster/framework"
+	"github.com/muster-project/muster/framework/plain"
+	"github.com/muster-project/muster/framework/pytorch"
+	"github.com/muster-project/muster/framework/tensorflow"
+	"github.com/muster-project/muster/plan"
+	"github.com/muster-project/muster/spec"
+)
+
+// frameworks are all that muster knows; the first is the default.
+var frameworks = []struct {
+	framework.Framework
+	about string
+}{
+	{plain.Framework{}, "any program; tasks find each other by MUSTER_ROSTER and MUSTER_RANK"},
+	{pytorch.Framework{}, "torch.distributed: MASTER_ADDR, RANK, WORLD_SIZE and their kin, with or without torchrun"},
+	{tensorflow.Framework{}, "tf.distribute: TF_CONFIG for parameter servers and for several workers"},
+}
+
+// backends are the names that --on takes.
+var backends = []string{"local"}
+
+func frameworkNames() []string {
+	var names []string
+	for _, f := range frameworks {
+		names = append(names, f.Name())
+	}
+	return names
+}
+
+func backendNames() []string { return backends }
+
+// frameworkOf finds a framework by the word in the job file.
+func frameworkOf(name string) (framework.Framework, error) {
+	if name == "" {
+		return frameworks[0].Framework, nil
+	}
+	for _, f := range frameworks {
+		if f.Name() == name {
+			return f.Framework, nil
+		}
+	}
+	f := faultf(exitJobFile, "framework: %q is not known", name)
+	if near := spec.Suggest(name, frameworkNames()); near != "" {
+		return nil, f.hint("did you mean %s?", near)
+	}
+	return nil, f.hint("muster frameworks lists them")
+}
+
+// readyFor is the rule by which a job's framework starts its tasks, nil if it
+// has none.
+func readyFor(p *plan.Plan) func(*plan.Plan, *plan.Roster, plan.TaskID, func(plan.TaskID) bool) (bool, string) {
+	f, err := frameworkOf(p.Framework)
+	if err != nil {
+		return nil
+	}
+	if r, ok := f.(framework.Readier); ok {
+		return r.Ready
+	}
+	return nil
+}
+
+func (e *Env) frameworksCommand() *cobra.Command {
+	var out output
+	cmd := &cobra.Command{
+		Use: "frameworks", GroupID: "site", Short: "list the frameworks that a job can name",
+		Args: count(0, 0, ""),
+		RunE: func(*cobra.Command, []string) error {
+			type row struct {
+				Name  string `json:"name"`
+				About string `json:"about"`
+			}
+			var list []row
+			for _, f := range frameworks {
+				list = append(list, row{f.Name(), f.about})
+			}
+			if out.data() {
+				return out.write(e.Stdout, list)
+			}
+			var rows [][]string
+			for _, r := range list {
+				if out.format == "name" {
+					fmt.Fprintln(e.Stdout, r.Name)
+				}
+				rows = append(rows, []string{r.Name, r.About})
+			}
+			if out.format == "name" {
+				return nil
+			}
+			return table(e.Stdout, []string{"FRAMEWORK", "WHAT TASKS GET"}, rows)
+		},
+	}
+	out.flag(cmd, "table", "json", "yaml", "name")
+	return cmd
+}

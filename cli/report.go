@@ -1,0 +1,134 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"strconv"
+	"time"
+
+	"github.com/muster-project/muster/event"
+	"github.com/muster-project/muster/session"
+)
+
+// report is a job as status, ps and "-o json" show it: what its journal says,
+// and how fresh that is. Its keys are part of muster's interface.
+type report struct {
+	session.View
+	Elapsed  float64   `json:"elapsed_seconds"`
+	Warnings []string  `json:"warnings,omitempty"`
+	Dir      string    `json:"dir"`
+	Heard    time.Time `json:"heard"` // of the newest fact
+	Alive    bool      `json:"coordinator_alive"`
+}
+
+// tallies counts tasks by state, in the order of a task's life.
+func (r *report) tallies() []tally {
+	order := []string{"absent", "waiting", "granted", "called", "held", "running", "ready", "stopping", "succeeded", "failed", "stopped", "lost"}
+	n := map[string]int{}
+	for _, t := range r.Tasks {
+		n[t.State]++
+	}
+	var out []tally
+	for _, word := range order {
+		if n[word] > 0 {
+			out = append(out, tally{word, n[word]})
+			delete(n, word)
+		}
+	}
+	return out
+}
+
+// running is "2/3": tasks that run, and all.
+func (r *report) running() string {
+	n := 0
+	for _, t := range r.Tasks {
+		switch t.State {
+		case "running", "ready", "stopping":
+			n++
+		}
+	}
+	return fmt.Sprintf("%d/%d", n, len(r.Tasks))
+}
+
+func (r *report) elapsed() time.Duration { return time.Duration(r.Elapsed * float64(time.Second)) }
+
+// text prints a report for people.
+func (r *report) text(e *Env, w io.Writer, wide bool) error {
+	fmt.Fprintf(w, "job        %s\n", r.ID)
+	if r.Name != "" {
+		fmt.Fprintf(w, "name       %s\n", r.Name)
+	}
+	fmt.Fprintf(w, "state      %s\n", r.State)
+	where := r.Backend
+	if r.Queue != "" {
+		where += ", queue " + r.Queue
+	}
+	fmt.Fprintf(w, "where      %s\n", where)
+	fmt.Fprintf(w, "framework  %s\n", r.Framework)
+	fmt.Fprintf(w, "submitted  %s by %s\n", r.Submitted.Local().Format(time.DateTime), r.User)
+	if !r.Started.IsZero() {
+		fmt.Fprintf(w, "started    %s\n", r.Started.Local().Format(time.DateTime))
+	}
+	if !r.Ended.IsZero() {
+		fmt.Fprintf(w, "ended      %s\n", r.Ended.Local().Format(time.DateTime))
+	}
+	fmt.Fprintf(w, "elapsed    %s\n", span(r.elapsed()))
+	if r.Restarts > 0 {
+		fmt.Fprintf(w, "restarts   %d\n", r.Restarts)
+	}
+	for _, reason := range r.Waiting {
+		fmt.Fprintf(w, "waits      %s\n", reason)
+	}
+	for _, warning := range r.Warnings {
+		fmt.Fprintf(w, "warning    %s\n", warning)
+	}
+	if !r.Alive && r.Ended.IsZero() {
+		fmt.Fprintf(w, "stale      no coordinator is writing; newest fact %s ago\n", span(e.Now().Sub(r.Heard)))
+	}
+	if len(r.Tasks) > 0 {
+		fmt.Fprintln(w)
+		if err := r.taskTable(w, wide); err != nil {
+			return err
+		}
+	}
+	if r.Outcome != nil && r.Outcome.State != event.Succeeded {
+		fmt.Fprintln(w)
+		for _, line := range verdictLines(*r.Outcome) {
+			fmt.Fprintln(w, line)
+		}
+	}
+	return nil
+}
+
+func (r *report) taskTable(w io.Writer, wide bool) error {
+	head := []string{"TASK", "STATE", "NODE", "RANK", "INCARNATION", "EXIT"}
+	if wide {
+		head = append(head, "PIDS", "DEVICES", "PORTS")
+	}
+	var rows [][]string
+	for _, t := range r.Tasks {
+		rank := "-"
+		if t.Rank >= 0 && t.Incarnation > 0 {
+			rank = strconv.Itoa(t.Rank)
+		}
+		row := []string{t.Task.String(), t.State, dash(t.Node), rank, strconv.Itoa(t.Incarnation), exitWord(t.Exit)}
+		if wide {
+			row = append(row, dash(numbers(t.PIDs)), dash(joined(t.Devices)), dash(portList(t.Ports)))
+		}
+		rows = append(rows, row)
+	}
+	return table(w, head, rows)
+}
+
+// exitWord is a task's end in a table cell.
+func exitWord(x *event.Exit) string {
+	switch {
+	case x == nil:
+		return "-"
+	case x.Signal != "":
+		return fmt.Sprintf("%d (%s)", x.Status, x.Signal)
+	case x.Class != event.ClassNone && x.Class != event.ClassExit:
+		return fmt.Sprintf("%d (%s)", x.Status, x.Class)
+	}
+	return strconv.Itoa(x.Status)
+}

@@ -1,0 +1,134 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/muster-project/muster/plan"
+)
+
+// topEvery is how often top looks; processor use is what was used in between.
+const topEvery = time.Second
+
+func (e *Env) topCommand() *cobra.Command {
+	var out output
+	cmd := &cobra.Command{
+		Use: "top [JOB]", GroupID: "watch", Short: "show what the tasks of a job use now",
+		Long: "Show processors, memory and processes of each task, again and again on a terminal until Ctrl-C\n" +
+			"or the end of the job, once elsewhere.\n" + jobWord + ".",
+		Example:           "  muster top\n  muster top m-7k3f -o json",
+		Args:              count(0, 1, "JOB"),
+		ValidArgsFunction: e.completeJobs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			j, err := e.one(args)
+			if err != nil {
+				return err
+			}
+			ctx, stop := e.until(cmd.Context())
+			defer stop()
+			if isTerminal(e.Stdout) && !out.data() {
+				return e.topLive(ctx, j)
+			}
+			return e.topOnce(ctx, j, &out)
+		},
+	}
+	out.flag(cmd, "text", "json", "yaml")
+	return cmd
+}
+
+// topRow is what one task uses.
+type topRow struct {
+	Task      plan.TaskID `json:"task"`
+	State     string      `json:"state"`
+	CPUs      float64     `json:"cpus"` // processors used, between two looks
+	Memory    int64       `json:"memory"`
+	Limit     int64       `json:"memory_limit,omitempty"`
+	Processes int         `json:"processes"`
+	Devices   []string    `json:"devices,omitempty"`
+}
+
+func (e *Env) topOnce(ctx context.Context, j job, out *output) error {
+	rows, _, err := e.topRows(ctx, j, topEvery/2)
+	if err != nil {
+		return err
+	}
+	if out.data() {
+		return out.write(e.Stdout, rows)
+	}
+	return topTable(e.Stdout, rows)
+}
+
+func (e *Env) topLive(ctx context.Context, j job) error {
+	s := e.screen()
+	defer s.clear()
+	for {
+		rows, r, err := e.topRows(ctx, j, topEvery)
+		if err != nil {
+			if ctx.Err() != nil {
+				return nil // Ctrl-C is how top is left
+			}
+			return err
+		}
+		var b strings.Builder
+		if err := topTable(&b, rows); err != nil {
+			return err
+		}
+		_, height := e.Size(s.err)
+		lines := append(boardOf(r, e.Now()).lines(s.width()), strings.Split(strings.TrimRight(b.String(), "\n"), "\n")...)
+		s.draw(lines[:min(len(lines), max(1, height-1))])
+		if !r.Ended.IsZero() {
+			s.clear()
+			fmt.Fprintln(s.err, lines[0])
+			return nil
+		}
+	}
+}
+
+// topRows looks twice, with a pause between.
+func (e *Env) topRows(ctx context.Context, j job, pause time.Duration) ([]topRow, *report, error) {
+	r, err := e.inspect(ctx, j)
+	if err != nil {
+		return nil, nil, err
+	}
+	before, at := measure(r.Tasks), e.Now()
+	timer := time.NewTimer(pause)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+		return nil, nil, context.Cause(ctx)
+	}
+	after, passed := measure(r.Tasks), e.Now().Sub(at)
+	rows := []topRow{}
+	for _, t := range r.Tasks {
+		u := after[t.Task]
+		row := topRow{Task: t.Task, State: t.State, Memory: u.Memory, Processes: u.Procs, Devices: t.Devices}
+		if passed > 0 {
+			row.CPUs = max(0, float64(u.CPU-before[t.Task].CPU)/float64(passed))
+		}
+		if role := j.Plan.Role(t.Task.Role); role != nil {
+			row.Limit = role.Resources.Memory
+		}
+		rows = append(rows, row)
+	}
+	return rows, r, nil
+}
+
+func topTable(w io.Writer, rows []topRow) error {
+	var cells [][]string
+	for _, r := range rows {
+		limit := "-"
+		if r.Limit > 0 {
+			limit = size(r.Limit)
+		}
+		cells = append(cells, []string{r.Task.String(), r.State, fmt.Sprintf("%.2f", r.CPUs), size(r.Memory), limit,
+			strconv.Itoa(r.Processes), dash(joined(r.Devices))})
+	}
+	return table(w, []string{"TASK", "STATE", "CPUS", "MEMORY", "LIMIT", "PROCESSES", "DEVICES"}, cells)
+}
