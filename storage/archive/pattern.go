@@ -29,6 +29,9 @@ func parsePattern(line string) (pattern, bool) {
 	if line == "" {
 		return p, false
 	}
+	for strings.Contains(line, "***") {
+		line = strings.ReplaceAll(line, "***", "**") // more stars say no more
+	}
 	text, ok := translate(line)
 	if !ok {
 		return p, false
