@@ -49,10 +49,13 @@ func (e *executor) sendLog(ctx context.Context, address string, o wire.OpenLog, 
 		return errors.Join(err, failure)
 	}
 	defer f.Close()
-	stop := context.AfterFunc(ctx, func() { _ = out.Close() })
+	stop := context.AfterFunc(ctx, out.Abort)
 	defer stop()
-	err = follow(ctx, out, f, o.Follow, running)
-	return errors.Join(err, out.Close())
+	if err := follow(ctx, out, f, o.Follow, running); err != nil {
+		out.Abort()
+		return err
+	}
+	return out.Close()
 }
 
 // openFile opens a log at the wanted place.

@@ -1,0 +1,43 @@
+package wire
+
+import (
+	"math"
+	"runtime"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+var (
+	equateNaN = cmp.FilterValues(func(a, b float64) bool { return math.IsNaN(a) && math.IsNaN(b) }, cmp.Ignore())
+	loose     = []cmp.Option{cmpopts.EquateEmpty(), equateNaN}
+)
+
+// allocated is how many bytes f takes from the heap.
+func allocated(f func()) uint64 {
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	f()
+	runtime.ReadMemStats(&after)
+	return after.TotalAlloc - before.TotalAlloc
+}
+
+// eventually polls until ok, and fails the test after a while.
+func eventually(t *testing.T, what string, ok func() bool) {
+	t.Helper()
+	tick, late := time.NewTicker(2*time.Millisecond), time.NewTimer(20*time.Second)
+	defer tick.Stop()
+	defer late.Stop()
+	for !ok() {
+		select {
+		case <-tick.C:
+		case <-late.C:
+			t.Fatalf("never happened: %s", what)
+		}
+	}
+}
