@@ -22,7 +22,7 @@ import (
 // Opener makes the gang of a job inside its coordinator.
 type Opener struct {
 	Dir      string   // the job's directory
-	Executor []string // command line of an executor, before "--start FILE --hold 3"
+	Executor []string // command line of an executor, before "run --context FILE --hold 3"
 	Client   *api.Client
 	Log      *slog.Logger
 }

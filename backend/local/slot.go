@@ -77,7 +77,7 @@ func (g *gang) launch(st backend.Start) ([]byte, error) {
 		return nil, fmt.Errorf("%s: log cannot be written: %w", s.ID, err)
 	}
 	defer log.Close()
-	argv := append(append([]string{}, g.Executor...), "--start", start, "--hold", strconv.Itoa(claimFD))
+	argv := append(append([]string{}, g.Executor...), "run", "--context", start, "--hold", strconv.Itoa(claimFD))
 	cmd := exec.Command(argv[0], argv[1:]...)
 	cmd.Dir = dir
 	cmd.Stdout, cmd.Stderr = log, log
