@@ -203,9 +203,12 @@ func (a *assembly) build(ctx context.Context) error {
 	if a.backend, err = a.backendFor(job.On); err != nil {
 		return err
 	}
-	prep, err := frameworkOf(job.Framework)
-	if err != nil {
-		return err
+	var missing []error
+	var prep plan.Preparer
+	if f := frameworkOf(job.Framework); f != nil {
+		prep = f
+	} else {
+		missing = append(missing, a.fault(exitJobFile, "framework", strconv.Quote(job.Framework)+" is not known", frameworkHint(job.Framework)))
 	}
 	caps, err := a.backend.Capabilities(ctx)
 	if err != nil {
@@ -217,7 +220,7 @@ func (a *assembly) build(ctx context.Context) error {
 	var id [plan.IDBytes]byte
 	rand.Read(id[:]) // never fails
 	p, err := plan.Build(job, prep, caps, plan.Options{ID: plan.NewID(id), User: a.env.user(), Dir: a.dir})
-	missing := a.lookAround()
+	missing = append(missing, a.lookAround()...)
 	var refusal *plan.Refusal
 	if errors.As(err, &refusal) {
 		return errors.Join(append(missing, a.faults(exitJobFile, refusal.Findings)...)...)

@@ -63,7 +63,9 @@ func (e *Env) report(err error) int {
 	code := 0
 	for _, one := range flatten(err) {
 		tell(e.Stderr, one)
-		code = max(code, codeOf(one))
+		if code == 0 {
+			code = codeOf(one) // the first problem is the first to be repaired
+		}
 	}
 	return code
 }

@@ -46,16 +46,12 @@ func (e *Env) printPlan(p *plan.Plan, out *output) error {
 
 // sampleOf shows what the first task would see under a roster that is made up.
 func sampleOf(p *plan.Plan) (*plan.Sample, error) {
-	f, err := frameworkOf(p.Framework)
-	if err != nil {
-		return nil, err
-	}
 	roster := plan.Example(p)
 	if len(roster.Members) == 0 {
 		return nil, nil
 	}
 	first := roster.Members[0].Task
-	launch, err := f.Launch(p, roster, first)
+	launch, err := frameworkOf(p.Framework).Launch(p, roster, first)
 	if err != nil {
 		return nil, err
 	}

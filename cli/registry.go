@@ -36,31 +36,27 @@ func frameworkNames() []string {
 
 func backendNames() []string { return backends }
 
-// frameworkOf finds a framework by the word in the job file.
-func frameworkOf(name string) (framework.Framework, error) {
-	if name == "" {
-		return frameworks[0].Framework, nil
-	}
+// frameworkOf finds a framework by the word in the job file; nil if there is none.
+func frameworkOf(name string) framework.Framework {
 	for _, f := range frameworks {
-		if f.Name() == name {
-			return f.Framework, nil
+		if f.Name() == name || name == "" {
+			return f.Framework
 		}
 	}
-	f := faultf(exitJobFile, "framework: %q is not known", name)
+	return nil
+}
+
+func frameworkHint(name string) string {
 	if near := spec.Suggest(name, frameworkNames()); near != "" {
-		return nil, f.hint("did you mean %s?", near)
+		return "did you mean " + near + "?"
 	}
-	return nil, f.hint("muster frameworks lists them")
+	return "muster frameworks lists them"
 }
 
 // readyFor is the rule by which a job's framework starts its tasks, nil if it
 // has none.
 func readyFor(p *plan.Plan) func(*plan.Plan, *plan.Roster, plan.TaskID, func(plan.TaskID) bool) (bool, string) {
-	f, err := frameworkOf(p.Framework)
-	if err != nil {
-		return nil
-	}
-	if r, ok := f.(framework.Readier); ok {
+	if r, ok := frameworkOf(p.Framework).(framework.Readier); ok {
 		return r.Ready
 	}
 	return nil

@@ -24,6 +24,9 @@ func (e *Env) verbs() []*cobra.Command {
 	}
 }
 
+// The order of the verbs is ours; cobra has only a global switch for that.
+func init() { cobra.EnableCommandSorting = false }
+
 // groups order the verbs in the help text.
 var groups = []*cobra.Group{
 	{ID: "start", Title: "Start a job:"},
@@ -36,7 +39,6 @@ var groups = []*cobra.Group{
 // entry of the package.
 func Run(env Env) int {
 	e := &env
-	cobra.EnableCommandSorting = false // the order of the verbs is theirs
 	root := &cobra.Command{
 		Use: "muster", DisableFlagsInUseLine: true,
 		Short: "run distributed deep-learning jobs on what you already have",
@@ -70,7 +72,7 @@ func Run(env Env) int {
 }
 
 // usageTemplate is the help text of a verb below its description.
-const usageTemplate = `Usage:{{if .Runnable}}
+const usageTemplate = `Usage:{{if not .HasAvailableSubCommands}}
   {{.UseLine}}{{end}}{{if .HasAvailableSubCommands}}
   {{.CommandPath}} VERB …{{end}}{{if .HasExample}}
 

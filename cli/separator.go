@@ -3,6 +3,7 @@ package cli
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -16,11 +17,12 @@ func (e *Env) withSeparator(cmd *cobra.Command) string {
 		return ""
 	}
 	args := e.Args[min(2, len(e.Args)):]
+	if slices.Contains(args, "--") {
+		return ""
+	}
 	for i := 0; i < len(args); i++ {
 		a := args[i]
 		switch {
-		case a == "--":
-			return ""
 		case !strings.HasPrefix(a, "-") || a == "-":
 			if looksLikeJobFile(a) {
 				return ""
