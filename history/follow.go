@@ -28,7 +28,7 @@ const patience = 2 * time.Second
 // taken back by nobody (but see patience).
 func Follow(ctx context.Context, fsys storage.FS, dir string, from int64) iter.Seq2[event.Event, error] {
 	return func(yield func(event.Event, error) bool) {
-		f := &follower{fs: fsys, dir: dir, given: max(from, 1) - 1}
+		f := &follower{fs: fsys, dir: dir, given: max(from, 1) - 1, patience: patience}
 		tick := time.NewTicker(poll)
 		defer tick.Stop()
 		for {
@@ -65,12 +65,13 @@ func Follow(ctx context.Context, fsys storage.FS, dir string, from int64) iter.S
 //	reading, holding ──a segment continues this one──▶ reading that one
 //	reading, holding ──the chain goes past this one──▶ reading the one it branched from
 type follower struct {
-	fs    storage.FS
-	dir   string
-	seg   *reader
-	held  []event.Event
-	given int64     // number of the last event given
-	since time.Time // when a higher segment without first line was first seen
+	fs       storage.FS
+	dir      string
+	patience time.Duration
+	seg      *reader
+	held     []event.Event
+	given    int64     // number of the last event given
+	since    time.Time // when a higher segment without first line was first seen
 }
 
 // step gives what has become certain since the last one.
@@ -176,7 +177,7 @@ func (f *follower) hold() []event.Event {
 	if f.since.IsZero() {
 		f.since = time.Now()
 	}
-	if time.Since(f.since) < patience {
+	if time.Since(f.since) < f.patience {
 		return nil
 	}
 	return f.release(f.seg.seq)
