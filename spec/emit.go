@@ -142,7 +142,8 @@ func flow(n *node) string {
 		}
 		return "[" + strings.Join(parts, ", ") + "]"
 	case scalar:
-		return scalarText(n.text, n.style != plain)
+		isString := n.style != plain || strings.ContainsAny(n.text, ",[]{}")
+		return scalarText(n.text, isString)
 	}
 	return "null"
 }
@@ -160,7 +161,23 @@ func scalarText(text string, isString bool) string {
 	if err := enc.Encode(text); err != nil {
 		return `""` // a string always encodes
 	}
-	return strings.TrimSpace(b.String())
+	return unprintable.Replace(strings.TrimSpace(b.String()))
+}
+
+// unprintable escapes what JSON allows in a string and YAML does not.
+var unprintable = func() *strings.Replacer {
+	var pairs []string
+	for _, r := range append([]rune{0x7f, 0xfeff}, c1()...) {
+		pairs = append(pairs, string(r), fmt.Sprintf(`\u%04x`, r))
+	}
+	return strings.NewReplacer(pairs...)
+}()
+
+func c1() (out []rune) {
+	for r := rune(0x80); r < 0xa0; r++ {
+		out = append(out, r)
+	}
+	return out
 }
 
 // plainSafe is narrower than YAML: words, paths and sizes, but nothing that

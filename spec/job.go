@@ -15,7 +15,6 @@ type Job struct {
 	Workdir   Workdir        `yaml:"workdir,omitempty" json:"workdir,omitzero" doc:"directory sent to every task"`
 	Files     []File         `yaml:"files,omitempty" json:"files,omitempty" doc:"more files for every task: SOURCE[::NAME][#archive] or SOURCE#NAME"`
 	Timeout   Timeout        `yaml:"timeout,omitempty" json:"timeout,omitzero" doc:"how long to wait in the queue, for the start, and for the run"`
-	Restarts  *int           `yaml:"-" json:"-"`
 	Lease     Duration       `yaml:"lease,omitempty" json:"lease,omitempty" zero:"no" doc:"how long tasks go on without a coordinator; default is the backend's"`
 	Logs      Logs           `yaml:"logs,omitempty" json:"logs,omitzero" doc:"size and number of kept log files per process and stream"`
 	Native    map[string]any `yaml:"native,omitempty" json:"native,omitempty" doc:"settings passed to one backend as they are"`

@@ -19,6 +19,7 @@ type node struct {
 	entries []entry
 	items   []*node
 	at      place
+	broken  bool // told already; nothing more is to be said of it
 }
 
 // entry is one key of a mapping.
@@ -182,7 +183,10 @@ func (n *node) locate(keys []string) (at place, exact bool) {
 			return at, false
 		}
 		if n = next; i == len(keys)-1 {
-			return n.at, true
+			if n.kind == scalar || n.kind == list {
+				at = n.at
+			}
+			return at, true // a mapping is best found by its key
 		}
 	}
 	return at, len(keys) == 0

@@ -19,10 +19,6 @@ func RoleName(framework string) string {
 func Normalize(j *Job) {
 	top := j.Role
 	j.Role = Role{Env: top.Env}
-	if top.Restarts == nil {
-		top.Restarts = j.Restarts
-	}
-	j.Restarts = nil
 	if len(j.Roles) == 0 {
 		top.Env = nil
 		j.Roles = Roles{{Name: RoleName(j.Framework), Role: top}}

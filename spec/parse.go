@@ -11,6 +11,7 @@ import (
 
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
+	"github.com/goccy/go-yaml/lexer"
 	"github.com/goccy/go-yaml/parser"
 	"github.com/goccy/go-yaml/token"
 )
@@ -19,6 +20,7 @@ import (
 // minutes; the parser's time grows faster than the file.
 const (
 	mostBytes = 1 << 20
+	mostSigns = 20_000 // keys, values, colons: tokens
 	mostNodes = 100_000
 	mostDepth = 100
 )
@@ -43,7 +45,7 @@ func parse(name string, data []byte) (*node, Problems) {
 	if p, ok := tooDeep(name, text); ok {
 		return nil, Problems{p}
 	}
-	file, err := parseBytes([]byte(text))
+	file, err := parseText(text)
 	if err != nil {
 		return nil, Problems{syntaxProblem(name, text, err)}
 	}
@@ -51,15 +53,19 @@ func parse(name string, data []byte) (*node, Problems) {
 	return c.document(file), c.problems
 }
 
-// parseBytes turns a panic of the parser, which has had some on malformed
+// parseText turns a panic of the parser, which has had some on malformed
 // input, into an error: whatever a user writes must not end in a stack trace.
-func parseBytes(data []byte) (f *ast.File, err error) {
+func parseText(text string) (f *ast.File, err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			err = errors.New("not understood as YAML")
 		}
 	}()
-	return parser.ParseBytes(data, 0, parser.AllowDuplicateMapKey())
+	tokens := lexer.Tokenize(text)
+	if len(tokens) > mostSigns {
+		return nil, fmt.Errorf("%d keys, values and signs: a file may have %d", len(tokens), mostSigns)
+	}
+	return parser.Parse(tokens, 0, parser.AllowDuplicateMapKey())
 }
 
 // badBytes finds what no text file holds.
@@ -74,7 +80,7 @@ func badBytes(name string, data []byte) (Problem, bool) {
 		if r == utf8.RuneError && size == 1 {
 			return at.problem("", fmt.Sprintf("byte 0x%02x is not UTF-8", data[i]), "save the file as UTF-8"), true
 		}
-		if r < ' ' && r != '\n' && r != '\r' && r != '\t' || r == 0x7f {
+		if r < ' ' && r != '\n' && r != '\r' && r != '\t' {
 			return at.problem("", fmt.Sprintf("control character U+%04X", r), `write it inside "…" as an escape, as in "\x1b"`), true
 		}
 		if column++; r == '\n' {
@@ -113,14 +119,16 @@ func tooDeep(name, text string) (Problem, bool) {
 // syntaxProblem says where the parser gave up. Signs that only look like
 // ASCII are the usual reason for a line that makes no sense.
 func syntaxProblem(name, text string, err error) Problem {
-	at, message := place{file: name}, err.Error()
+	at, message := place{file: name}, ""
 	if se, ok := errors.AsType[*yaml.SyntaxError](err); ok {
-		message = se.Message
+		message = "not valid YAML: " + se.Message
 		if t := se.Token; t != nil && t.Position != nil {
 			at = place{name, t.Position.Line, max(1, t.Position.Column)}
 		}
+	} else { // a SyntaxError prints the whole file around itself, slowly
+		message = err.Error()
 	}
-	p := at.problem("", "not valid YAML: "+message, "")
+	p := at.problem("", message, "")
 	lines := strings.Split(text, "\n")
 	if at.line > 0 && at.line <= len(lines) {
 		p.Hint = syntaxHint(lines[at.line-1], message)
@@ -155,8 +163,15 @@ func (c *converter) report(at place, text, hint string) {
 }
 
 func (c *converter) place(n ast.Node) place {
-	if n == nil {
+	switch n := n.(type) {
+	case nil:
 		return place{file: c.file}
+	case *ast.MappingNode: // its own token is the first colon
+		if !n.IsFlowStyle && len(n.Values) > 0 {
+			return c.place(n.Values[0])
+		}
+	case *ast.MappingValueNode:
+		return c.tokenPlace(n.Key.GetToken())
 	}
 	return c.tokenPlace(n.GetToken())
 }
@@ -237,14 +252,11 @@ func (c *converter) tooLarge(n ast.Node) *node {
 		c.count = math.MaxInt - 1 // report once
 		c.report(c.place(n), fmt.Sprintf("more than %d values, aliases included", mostNodes), "")
 	}
-	return &node{at: c.place(n)}
+	return &node{at: c.place(n), broken: true}
 }
 
 func (c *converter) mapping(out *node, values []*ast.MappingValueNode) {
 	out.kind = mapping
-	if len(values) > 0 && values[0].Key != nil && !values[0].IsFlowStyle && out.at.column > 1 {
-		out.at = c.tokenPlace(values[0].Key.GetToken())
-	}
 	var merged []entry
 	for _, v := range values {
 		at := c.tokenPlace(v.Key.GetToken())
@@ -321,7 +333,7 @@ func (c *converter) alias(n *ast.AliasNode) *node {
 			text = fmt.Sprintf("alias *%s stands inside its own value", name)
 		}
 		c.report(c.place(n), text, "")
-		return &node{at: c.place(n)}
+		return &node{at: c.place(n), broken: true}
 	}
 	if c.count += c.sizes[name]; c.count > mostNodes {
 		return c.tooLarge(n)

@@ -1,6 +1,7 @@
 package spec
 
 import (
+	"cmp"
 	"reflect"
 	"slices"
 )
@@ -65,6 +66,17 @@ func (a *After) read(r *reader, n *node, path string) {
 type OnPreempt struct {
 	Signal string   `yaml:"signal" json:"signal" doc:"signal sent to the task, as in USR1"`
 	Before Duration `yaml:"before" json:"before" doc:"how long before the end it is sent"`
+}
+
+// read brings the signal's name into one form: USR1 for SIGUSR1 and usr1.
+func (o *OnPreempt) read(r *reader, n *node, path string) {
+	*o = OnPreempt{}
+	if n.kind == scalar {
+		r.expected(n, path, "a signal and a time", "write {signal: "+cmp.Or(SignalName(n.text), "USR1")+", before: 60s}")
+		return
+	}
+	r.structure(n, reflect.ValueOf(o).Elem(), path)
+	o.Signal = cmp.Or(SignalName(o.Signal), o.Signal)
 }
 
 // Linger bounds how long a role may outlive the roles it follows. When the

@@ -44,6 +44,9 @@ func (r *reader) expected(n *node, path, what, hint string) {
 
 // value reads n into v, which must be settable.
 func (r *reader) value(n *node, v reflect.Value, path string) {
+	if n.broken {
+		return
+	}
 	if v.CanAddr() {
 		switch t := v.Addr().Interface().(type) {
 		case valued:
@@ -190,7 +193,11 @@ func (r *reader) string(n *node, v reflect.Value, path string) {
 
 func (r *reader) structure(n *node, v reflect.Value, path string) {
 	if n.kind != mapping {
-		r.expected(n, path, "a mapping of "+someKeys(v.Type()), "")
+		hint := ""
+		if path == "" && n.kind == scalar {
+			hint = "write KEY: value, as in command: " + strings.TrimSpace(n.text)
+		}
+		r.expected(n, path, "a mapping of "+someKeys(v.Type()), hint)
 		return
 	}
 	for _, e := range n.entries {

@@ -23,27 +23,50 @@ type Value struct {
 // Resolve merges the layers for a user and checks the result. The error is of
 // type Problems and tells everything that is wrong in all layers.
 func (s *Stack) Resolve(user string) (*Resolved, error) {
-	if err := s.problems.err(); err != nil {
-		return nil, err
+	if s.unread {
+		return nil, s.problems.err()
 	}
 	m := merger{stack: s, user: user}
 	root := m.merged()
-	if err := m.problems.err(); err != nil {
-		return nil, err
-	}
-	res := &Resolved{Limits: m.limits(root.get("queue"))}
+	res := &Resolved{Job: &Job{}, Limits: m.limits(root.get("queue"))}
 	root = capRun(root, res.Limits)
 	res.Values = values(nil, root, reflect.TypeFor[Job](), "")
 
-	var job Job
-	problems := decodeNode(pushDown(root), &job)
-	Normalize(&job)
-	problems = append(problems, s.locate(root, append(Validate(&job), checkLimits(&job, res.Limits)...))...)
+	decodeNode(pushDown(root), res.Job) // its problems are those of the layers
+	Normalize(res.Job)
+	problems := append(slices.Clone(s.problems), m.problems...)
+	problems = append(problems, s.locate(root, unspoiled(Validate(res.Job), problems))...)
+	if len(problems) == 0 {
+		problems = s.locate(root, checkLimits(res.Job, res.Limits))
+	}
 	if err := problems.err(); err != nil {
 		return nil, err
 	}
-	res.Job = &job
 	return res, nil
+}
+
+// unspoiled drops what only follows from an earlier problem: a command that
+// could not be read is not missing.
+func unspoiled(found, earlier Problems) Problems {
+	return slices.DeleteFunc(found, func(p Problem) bool {
+		inner := p.Path
+		if keys := splitPath(p.Path); keys[0] == "roles" && len(keys) > 2 {
+			inner = strings.Join(keys[2:], ".")
+		}
+		missing := strings.HasSuffix(p.Path, ".command")
+		return slices.ContainsFunc(earlier, func(e Problem) bool {
+			if e.Path == "" {
+				return missing
+			}
+			return within(p.Path, e.Path) || within(inner, e.Path)
+		})
+	})
+}
+
+// within says that path is outer or lies in it.
+func within(path, outer string) bool {
+	rest, ok := strings.CutPrefix(path, outer)
+	return ok && (rest == "" || rest[0] == '.' || rest[0] == '[')
 }
 
 // merger lays the layers of one stack over each other.
@@ -172,7 +195,7 @@ func (m *merger) checkForms(job *node) {
 // flag applies one flag. A flag for what roles hold means every role, since it
 // is stronger than what a role's own lines say; what belongs to one role means
 // the only one.
-func (m *merger) flag(base *node, f flag) *node {
+func (m *merger) flag(base *node, f flagValue) *node {
 	roles := base.get("roles")
 	if f.keys[0] == "roles" {
 		return m.roleFlag(base, f)
@@ -210,7 +233,7 @@ func (m *merger) flag(base *node, f flag) *node {
 
 // roleFlag applies a flag for one role. In the short form, the one role has a
 // name too.
-func (m *merger) roleFlag(base *node, f flag) *node {
+func (m *merger) roleFlag(base *node, f flagValue) *node {
 	file := m.stack.job
 	if file.get("roles") == nil || len(f.keys) == 1 {
 		for _, key := range ownKeys {
@@ -234,7 +257,7 @@ func (m *merger) roleFlag(base *node, f flag) *node {
 	return m.put(base, f.keys, f)
 }
 
-func (m *merger) put(base *node, keys []string, f flag) *node {
+func (m *merger) put(base *node, keys []string, f flagValue) *node {
 	out, complaint := put(base, jobType, keys, f.value)
 	if complaint != "" {
 		m.problems = append(m.problems, Problem{File: f.name, Text: complaint})
@@ -281,7 +304,7 @@ func inherited(key string) bool { return key != "env" && !slices.Contains(ownKey
 // values lists the leaves of a merged tree.
 func values(out []Value, n *node, t reflect.Type, path string) []Value {
 	if n.kind == mapping && mergeable(t) && len(n.entries) > 0 {
-		for _, e := range n.entries {
+		for _, e := range inTypeOrder(n.entries, t) {
 			out = values(out, e.value, innerType(t, e.key), joinPath(path, e.key))
 		}
 		return out
@@ -290,6 +313,18 @@ func values(out []Value, n *node, t reflect.Type, path string) []Value {
 		return out
 	}
 	return append(out, Value{path, flow(n), n.at.String()})
+}
+
+// inTypeOrder sorts the keys of a structure as its type does; other mappings
+// keep the order of their file.
+func inTypeOrder(entries []entry, t reflect.Type) []entry {
+	if t.Kind() != reflect.Struct {
+		return entries
+	}
+	names := fieldsOf(t).names()
+	return slices.SortedStableFunc(slices.Values(entries), func(a, b entry) int {
+		return slices.Index(names, a.key) - slices.Index(names, b.key)
+	})
 }
 
 // locate gives problems of the merged job their places. What a role took over
@@ -302,8 +337,10 @@ func (s *Stack) locate(root *node, problems Problems) Problems {
 		keys := splitPath(p.Path)
 		at, exact := root.locate(keys)
 		if !exact && len(keys) > 2 && keys[0] == "roles" {
-			if top, ok := root.locate(keys[2:]); ok {
+			top, ok := root.locate(keys[2:])
+			if ok || root.get("roles") == nil {
 				at = top
+				problems[i].Path = strings.Join(keys[2:], ".")
 			}
 		}
 		if at == (place{}) && s.job != nil {

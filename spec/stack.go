@@ -28,12 +28,13 @@ const builtIn = `{framework: plain, "on": local, stop_grace: 30s, logs: {max_siz
 // keeps every problem until Resolve, so that all of them are told at once.
 type Stack struct {
 	site, user, job *node
-	flags           []flag
+	flags           []flagValue
 	problems        Problems
+	unread          bool // a file is no YAML: what it says is unknown
 }
 
-// flag is one value given on the command line.
-type flag struct {
+// flagValue is one value given on the command line.
+type flagValue struct {
 	name  string
 	keys  []string
 	value *node
@@ -58,6 +59,7 @@ func (s *Stack) Add(rank Rank, name string, data []byte) {
 	root, problems := parse(name, data)
 	s.problems = append(s.problems, problems...)
 	if root == nil {
+		s.unread = true
 		return
 	}
 	r := &reader{}
@@ -125,7 +127,7 @@ func (s *Stack) set(name, path string, value *node) {
 	r.value(value, reflect.New(t).Elem(), path)
 	s.problems = append(s.problems, r.problems...)
 	if len(r.problems) == 0 {
-		s.flags = append(s.flags, flag{name, keys, value})
+		s.flags = append(s.flags, flagValue{name, keys, value})
 	}
 }
 

@@ -18,11 +18,21 @@ func Suggest(word string, known []string) string {
 	best, distance := "", 1+max(1, utf8.RuneCountInString(plain)/3)
 	for _, k := range known {
 		d := levenshtein.ComputeDistance(plain, canonical(k))
+		if d == 2 && sameLetters(plain, canonical(k)) {
+			d = 1 // two letters have changed places
+		}
 		if d < distance && d < utf8.RuneCountInString(k) {
 			best, distance = k, d
 		}
 	}
 	return best
+}
+
+func sameLetters(a, b string) bool {
+	x, y := []rune(a), []rune(b)
+	slices.Sort(x)
+	slices.Sort(y)
+	return slices.Equal(x, y)
 }
 
 func canonical(word string) string {
