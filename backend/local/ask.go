@@ -109,9 +109,11 @@ func (g *gang) hold(k backend.Slot, claim string) (*slot, error) {
 	if err := writeJSON(filepath.Join(g.slotDir(k.ID), claimFile), claim); err != nil {
 		return nil, err
 	}
-	// A slot of this name may have lapsed before.
-	if err := os.Remove(filepath.Join(g.slotDir(k.ID), nativeFile)); err != nil && !errors.Is(err, os.ErrNotExist) {
-		return nil, err
+	// A slot of this name may have lapsed before; see executorOf.
+	for _, name := range []string{nativeFile, startFile} {
+		if err := os.Remove(filepath.Join(g.slotDir(k.ID), name)); err != nil && !errors.Is(err, os.ErrNotExist) {
+			return nil, err
+		}
 	}
 	unlock, err := Ledger{Dirs: []string{filepath.Dir(claim)}}.Lock(g.life)
 	if err != nil {

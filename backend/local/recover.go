@@ -31,6 +31,7 @@ func (g *gang) recover(k backend.Slot) {
 	g.mu.Lock()
 	g.slots[k.ID] = s
 	g.mu.Unlock()
+	g.sayLaunched([]string{k.ID})
 	proc, err := n.find()
 	if err != nil {
 		g.owned.Go(func() {
@@ -46,14 +47,14 @@ func (g *gang) recover(k backend.Slot) {
 	if s.native, err = json.Marshal(n); err == nil {
 		s.Native = s.native
 	}
-	g.sayLaunched([]string{k.ID})
 	g.tell(backend.Event{Adopted: &s.Slot})
 	g.owned.Go(func() { g.watch(s, proc, nil) })
 }
 
 // executorOf finds the executor of a slot: in the journal, in the slot's
 // directory, or, if its start was noted nowhere, among the processes. Started
-// says that there was one, dead or alive.
+// says that there may have been one, dead or alive: where a start file lies, a
+// second executor is never started, since the guardian of the first may live.
 func (g *gang) executorOf(k backend.Slot) (n Native, started bool) {
 	if json.Unmarshal(k.Native, &n) == nil && n.PID > 0 {
 		return n, true
@@ -61,12 +62,15 @@ func (g *gang) executorOf(k backend.Slot) (n Native, started bool) {
 	if readJSON(filepath.Join(g.slotDir(k.ID), nativeFile), &n) == nil && n.PID > 0 {
 		return n, true
 	}
-	pid := processWith(filepath.Join(g.slotDir(k.ID), startFile))
-	if pid == 0 {
+	start := filepath.Join(g.slotDir(k.ID), startFile)
+	if _, err := os.Stat(start); err != nil {
 		return Native{}, false
 	}
-	n, err := native(pid)
-	return n, err == nil
+	n, err := native(processWith(start))
+	if err != nil {
+		n = Native{}
+	}
+	return n, true
 }
 
 // processWith finds the process that was started with an argument: the leader
