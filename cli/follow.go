@@ -119,7 +119,9 @@ func (f *follower) take(ev event.Event) *event.Outcome {
 			f.screen.say("%s", event.Text(ev))
 		}
 	case *event.RosterCompleted:
-		f.screen.say("%s", event.Text(ev))
+		if b.Roster != nil {
+			f.screen.say("epoch %d: %s, world size %d", b.Roster.Epoch, plural(len(b.Roster.Members), "task"), b.Roster.World)
+		}
 	case *event.TermOpened:
 		if b.Previous > 0 {
 			f.screen.say("%s", event.Text(ev))

@@ -123,7 +123,7 @@ func umask() int {
 func (e *Env) printSubmitted(j job, out *output) error {
 	if out.data() {
 		return out.write(e.Stdout, struct {
-			Job  string `json:"job"`
+			ID   string `json:"id"`
 			Name string `json:"name"`
 			Dir  string `json:"dir"`
 		}{j.ID, j.Plan.Name, j.Dir})

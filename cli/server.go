@@ -87,7 +87,7 @@ func (e *Env) sendStop(ctx context.Context, j job, now bool) error {
 		return err
 	}
 	defer c.Close()
-	return refused(c.Stop(ctx, j.ID, api.Stop{Reason: "stopped by the user", Now: now}))
+	return refused(c.Stop(ctx, j.ID, api.Stop{Now: now}))
 }
 
 // sendSignal asks for a signal to be sent to tasks; none named means all.

@@ -17,13 +17,7 @@ const stderrLines = 10
 // first, how, with which status, and the last it said.
 func verdictLines(o event.Outcome) []string {
 	var out []string
-	head := string(o.State)
-	if o.Text != "" {
-		head += ": " + o.Text
-	} else if !o.Task.IsZero() {
-		head += ": " + o.Task.String()
-	}
-	out = append(out, head)
+	out = append(out, verdictHead(o))
 	detail := fmt.Sprintf("exit status %d", o.Status)
 	if o.Origin != "" {
 		detail += " (origin: " + o.Origin + ")"
@@ -48,6 +42,21 @@ func verdictLines(o event.Outcome) []string {
 		}
 	}
 	return out
+}
+
+// verdictHead is the verdict in one line. The coordinator's sentence may begin
+// with the state's own word.
+func verdictHead(o event.Outcome) string {
+	state := strings.ReplaceAll(string(o.State), "-", " ")
+	switch {
+	case strings.HasPrefix(o.Text, state):
+		return o.Text
+	case o.Text != "":
+		return state + ": " + o.Text
+	case !o.Task.IsZero():
+		return state + ": " + o.Task.String()
+	}
+	return state
 }
 
 func joined(words []string) string { return strings.Join(words, ",") }

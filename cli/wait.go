@@ -46,7 +46,7 @@ var errWaitTimeout = faultf(exitTimeout, "wait: the time is over; the jobs go on
 
 // ending is how one job ended, for wait -o json and run -o json.
 type ending struct {
-	Job     string        `json:"job"`
+	ID      string        `json:"id"`
 	Name    string        `json:"name"`
 	Outcome event.Outcome `json:"outcome"`
 }

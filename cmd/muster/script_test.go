@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"os/user"
 	"path/filepath"
 	"regexp"
 	"strconv"
@@ -56,6 +57,7 @@ func setup(env *testscript.Env) error {
 		return err
 	}
 	vars := append([]string(nil), env.Vars...)
+	env.Values[varsKey{}] = vars
 	env.Defer(func() {
 		stop := exec.Command("muster", "serve", "--stop")
 		stop.Env = vars
@@ -71,6 +73,9 @@ func setup(env *testscript.Env) error {
 	})
 	return nil
 }
+
+// varsKey finds the environment of a script.
+type varsKey struct{}
 
 // running is a process that belongs to a script.
 type running struct {
@@ -161,13 +166,17 @@ func until(ts *testscript.TestScript, neg bool, args []string) {
 	tick := time.NewTicker(50 * time.Millisecond)
 	defer tick.Stop()
 	for {
-		_ = ts.Exec(args[1], args[2:]...) // its status does not matter, only what it says
-		if pattern.MatchString(ts.ReadFile("stdout")) {
+		// Not by ts.Exec, which would log every attempt. Its status does not
+		// matter, only what it says.
+		cmd := exec.Command(args[1], args[2:]...)
+		cmd.Dir, cmd.Env = ts.MkAbs("."), ts.Value(varsKey{}).([]string)
+		said, _ := cmd.Output()
+		if pattern.Match(said) {
 			return
 		}
 		select {
 		case <-deadline.C:
-			ts.Fatalf("no match of %q within 30 s", args[0])
+			ts.Fatalf("no match of %q within 30 s; last it said:\n%s", args[0], said)
 		case <-tick.C:
 		}
 	}
@@ -186,7 +195,16 @@ func norm(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(os.WriteFile(ts.MkAbs(args[1]), []byte(text), 0o666))
 }
 
-var host, _ = os.Hostname()
+var (
+	host, _ = os.Hostname()
+	me      = func() string {
+		u, err := user.Current()
+		if err != nil {
+			return "nobody at all"
+		}
+		return regexp.QuoteMeta(u.Username)
+	}()
+)
 
 var replacements = []struct {
 	from *regexp.Regexp
@@ -198,8 +216,13 @@ var replacements = []struct {
 	{regexp.MustCompile(`\b` + regexp.QuoteMeta(host) + `\b`), "HOST"},
 	{regexp.MustCompile(`\b\d+(ms|s|m\d\ds)\b`), "SPAN"},
 	{regexp.MustCompile(`("elapsed_seconds": )[0-9.]+`), "${1}SECONDS"},
+	{regexp.MustCompile(`(elapsed_seconds: )[0-9.]+`), "${1}SECONDS"},
 	{regexp.MustCompile(`(pids? )[0-9 ]*[0-9]`), "${1}PID"},
-	{regexp.MustCompile(`127\.0\.0\.1:\d+`), "127.0.0.1:PORT"},
+	{regexp.MustCompile(`("pids": \[\s*|pids:\s*- )\d+`), "${1}PID"},
+	{regexp.MustCompile(`("?main"?[=:] ?)\d+`), "${1}PORT"},
+	{regexp.MustCompile(`("?seq"?: )\d+`), "${1}SEQ"},
+	{regexp.MustCompile(`\b` + me + `\b`), "USER"},
+	{regexp.MustCompile(`(\S)  +`), "$1  "}, // columns are as wide as what was replaced
 }
 
 // crlf FILE… turns line feeds into what Windows writes.
