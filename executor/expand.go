@@ -7,37 +7,30 @@ import "strings"
 // values, then in known, then on the node itself; what is nowhere is empty. A
 // value that names itself means the one below: PATH: "/opt/bin:$PATH".
 func expand(text, known map[string]string, node []string) map[string]string {
-	x := expansion{text: text, known: known, node: node, done: map[string]string{}, open: map[string]bool{}}
+	x := expansion{text: text, known: known, node: node, open: map[string]bool{}}
+	done := make(map[string]string, len(text))
 	for name := range text {
-		x.value(name)
+		done[name] = x.value(name)
 	}
-	return x.done
+	return done
 }
 
 type expansion struct {
 	text, known map[string]string
 	node        []string
-	done        map[string]string
 	open        map[string]bool // being expanded: a cycle ends here
 }
 
 func (x *expansion) value(name string) string {
-	if v, ok := x.done[name]; ok {
-		return v
-	}
 	text, ok := x.text[name]
 	if !ok || x.open[name] {
 		return x.below(name)
 	}
 	x.open[name] = true
-	v := replace(text, x.value)
-	delete(x.open, name)
-	// Inside a cycle the value depends on where it was entered; only the
-	// outermost one is kept, so that the order of a map decides nothing.
-	if len(x.open) == 0 {
-		x.done[name] = v
-	}
-	return v
+	defer delete(x.open, name)
+	// Not kept for the next one: inside a cycle the value depends on where it was
+	// entered, and the order of a map must decide nothing.
+	return replace(text, x.value)
 }
 
 func (x *expansion) below(name string) string {

@@ -352,7 +352,7 @@ func TestF055KilledForMemoryIsSaidInOneWord(t *testing.T) {
 	c := j.context(d, worker)
 	c.Resources = plan.Resources{Memory: 64 << 20}
 	live(t, c)
-	x := d.exits(1, shell(`x=$(head -c 300M /dev/zero | tr '\0' a); sleep 60`))
+	x := d.exits(1, plan.Launch{Argv: []string{"python3", "-c", "x = b'a' * (300 << 20)\nimport time\ntime.sleep(60)"}})
 	if x.Class != event.ClassMemory || x.Stopped || !strings.Contains(x.Text, "of 64 MiB") {
 		t.Errorf("exit %+v", x)
 	}
@@ -373,6 +373,8 @@ func TestF013BeatsGoOnWhileTheTaskIsStopped(t *testing.T) {
 	if len(all(d, exitOf(1))) != 0 {
 		t.Error("declared dead")
 	}
+	d.send(wire.Directive{Stop: &wire.Stop{Incarnation: 1, Now: true}})
+	wait(d, exitOf(1))
 }
 
 func TestAPreemptedTaskFindsItsDeadline(t *testing.T) {
