@@ -3,7 +3,6 @@ package spec
 import (
 	"regexp"
 	"strconv"
-	"strings"
 )
 
 // node is one value of a file with its place. The syntax tree of the YAML
@@ -125,43 +124,6 @@ func quote(text string) string {
 		text = string(r[:most]) + "…"
 	}
 	return strconv.Quote(text)
-}
-
-// joinPath appends a key to a path; keys with a dot are quoted.
-func joinPath(path, key string) string {
-	if key == "" || strings.ContainsAny(key, ".\"") {
-		key = strconv.Quote(key)
-	}
-	if path == "" {
-		return key
-	}
-	return path + "." + key
-}
-
-// joinIndex appends the index of a list's element to a path.
-func joinIndex(path string, i int) string { return path + "[" + strconv.Itoa(i) + "]" }
-
-// splitPath undoes joinPath and joinIndex; an index may be written as files.0
-// too. An unclosed quote is taken as it is.
-func splitPath(path string) []string {
-	var out []string
-	for path != "" {
-		if path[0] == '"' {
-			if q, err := strconv.QuotedPrefix(path); err == nil {
-				key, _ := strconv.Unquote(q)
-				out = append(out, key)
-				path = strings.TrimPrefix(path[len(q):], ".")
-				continue
-			}
-		}
-		key, rest, _ := strings.Cut(path, ".")
-		path = rest
-		name, index, ok := strings.Cut(key, "[")
-		if out = append(out, name); ok {
-			out = append(out, strings.Split(strings.TrimSuffix(index, "]"), "][")...)
-		}
-	}
-	return out
 }
 
 // locate finds the place of a path: of its value, or of the key of the nearest

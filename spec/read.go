@@ -196,6 +196,9 @@ func (r *reader) structure(n *node, v reflect.Value, path string) {
 		hint := ""
 		if path == "" && n.kind == scalar {
 			hint = "write KEY: value, as in command: " + strings.TrimSpace(n.text)
+			if l, odd := findLookalike(n.text); odd {
+				hint = l.say(n.text)
+			}
 		}
 		r.expected(n, path, "a mapping of "+someKeys(v.Type()), hint)
 		return
