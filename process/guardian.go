@@ -2,6 +2,7 @@ package process
 
 import (
 	"encoding/gob"
+	"errors"
 	"fmt"
 	"math"
 	"os"
@@ -180,7 +181,11 @@ func (g *guardian) loop(orders <-chan order, children children) {
 		case <-g.deadline.C:
 			g.expire()
 		case <-g.again.C:
-			g.sweep()
+			if g.state == killing {
+				g.sweep()
+			} else {
+				g.judge()
+			}
 		case <-g.limit.due():
 			g.watch()
 		}
@@ -211,10 +216,30 @@ func (g *guardian) stop(sig syscall.Signal, grace time.Duration) {
 		for _, m := range g.mains {
 			g.reap(m.PID)
 		}
-		g.each(sig)
+		for _, group := range g.groups() {
+			g.kill(-group, sig)
+		}
 	}
 	g.begin(stopping, grace)
 	g.judge()
+}
+
+// groups are those of the specification's processes in which something lives,
+// perhaps without the process that it was made for.
+func (g *guardian) groups() []int {
+	lives := map[int]bool{}
+	for _, e := range g.descendants() {
+		if !e.zombie {
+			lives[e.group] = true
+		}
+	}
+	var found []int
+	for _, m := range g.mains {
+		if m.PID > 0 && lives[m.PID] {
+			found = append(found, m.PID)
+		}
+	}
+	return found
 }
 
 // begin enters a state, or hastens its end if it is that already.
@@ -243,29 +268,17 @@ func (g *guardian) expire() {
 
 // signal sends sig to what still runs of the specification.
 func (g *guardian) signal(sig syscall.Signal) error {
-	sent, err := g.each(sig)
-	switch {
-	case sent:
-		g.sent[sig] = true
-		return nil
-	case err != nil:
-		return err
-	}
-	return fmt.Errorf("the task has ended")
-}
-
-func (g *guardian) each(sig syscall.Signal) (sent bool, err error) {
+	err := errors.New("the task has ended")
 	for _, m := range g.mains {
 		if !m.live {
 			continue
 		}
-		if e := g.kill(-m.PID, sig); e != nil {
-			err = e
-			continue
+		if err = g.kill(-m.PID, sig); err != nil {
+			return err
 		}
-		sent = true
+		g.sent[sig] = true
 	}
-	return sent, err
+	return err
 }
 
 // reap takes the end of a child: a process of the specification or an orphan.
@@ -307,7 +320,11 @@ func (g *guardian) judge() {
 		// which may be saving now.
 		g.begin(stopping, g.spec.Grace)
 		g.judge()
-	case g.state == running || !g.saving():
+	case g.state == stopping && len(g.groups()) > 0:
+		// A shell dies of the stop signal at once, while the program below it still
+		// writes its checkpoint. The grace is the program's.
+		g.again.Reset(retry)
+	default:
 		g.begin(killing, g.spec.Second)
 	}
 }
@@ -315,13 +332,4 @@ func (g *guardian) judge() {
 // told says whether a process ended by a signal that Signal had delivered.
 func (g *guardian) told() bool {
 	return slices.ContainsFunc(g.mains, func(m main) bool { return m.Signal != 0 && g.sent[m.Signal] })
-}
-
-// saving says whether something of the groups that got the stop signal is left.
-// Its leader may be gone: a shell dies of the signal at once while the program
-// below it still writes its checkpoint, and the grace is the program's.
-func (g *guardian) saving() bool {
-	return slices.ContainsFunc(g.mains, func(m main) bool {
-		return m.PID > 0 && syscall.Kill(-m.PID, 0) != syscall.ESRCH
-	})
 }

@@ -150,7 +150,7 @@ func (g *guardian) watch() {
 	g.limit.peak = max(g.limit.peak, u.Memory)
 	if g.limit.watch && u.Memory > g.limit.spec.Memory && g.state != killing {
 		g.memory = true
-		if g.first < 0 {
+		if g.first < 0 && g.state == running {
 			g.first = g.largest(all)
 		}
 		g.begin(killing, g.spec.Second)

@@ -5,7 +5,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -16,7 +15,7 @@ import (
 // to be killed, and programs that a shell cannot write.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 {
-		if part := parts[os.Args[1]]; part != nil {
+		if part := parts()[os.Args[1]]; part != nil {
 			os.Exit(part())
 		}
 	}
@@ -28,25 +27,15 @@ func TestMain(m *testing.M) {
 }
 
 // parts are the programs by their first argument.
-var parts map[string]func() int
-
-func init() {
-	parts = map[string]func() int{
-		"guardian": func() int { return Guard(os.Stdin, os.Stdout) },
-		// A guardian whose kills do not reach anybody, as if the processes hung in
-		// the kernel.
-		"powerless": func() int {
-			g := guardian{kill: func(pid int, sig syscall.Signal) error {
-				if sig == syscall.SIGKILL || sig == syscall.SIGSTOP {
-					return nil
-				}
-				return syscall.Kill(pid, sig)
-			}}
-			if err := g.run(os.Stdin, os.Stdout); err != nil {
-				return 1
-			}
-			return 0
-		},
+func parts() map[string]func() int {
+	return map[string]func() int{
+		"guardian":  func() int { return Guard(os.Stdin, os.Stdout) },
+		"powerless": powerless,
+		"executor":  executor,
+		"full-disk": fullDisk,
+		"hog":       hog,
+		"long-line": longLine,
+		"saver":     saver,
 	}
 }
 

@@ -25,7 +25,7 @@ import (
 	"time"
 )
 
-// Spec is one task's processes.
+// Spec is one task's processes. All paths in it are absolute.
 type Spec struct {
 	Guardian []string // command line of the guardian: this binary and its hidden verb
 	Procs    []Proc
@@ -34,8 +34,9 @@ type Spec struct {
 	Umask    int
 	Limits   Limits
 
-	// Signal and Grace are for stops that nobody ordered: when one of several
-	// processes failed, and for what a dead shell leaves. Defaults: SIGTERM, 10 s.
+	// Signal and Grace are for stops that nobody ordered: of the others when one of
+	// several processes has failed, and of what a shell leaves that died of a
+	// signal sent to it. Defaults: SIGTERM, 10 s.
 	Signal syscall.Signal
 	Grace  time.Duration
 	// Second is how long killed processes may take to go before they are

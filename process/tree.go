@@ -5,9 +5,11 @@ import (
 	"encoding/gob"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"slices"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -22,6 +24,7 @@ type Tree struct {
 	decode  *gob.Decoder
 	pids    []int
 	cgroups []string
+	patient time.Duration
 	done    chan struct{} // closed when result is final
 	result  Result        // valid once done is closed
 
@@ -49,7 +52,7 @@ func Start(ctx context.Context, spec Spec) (*Tree, error) {
 	case len(spec.Procs) == 0:
 		return nil, errors.New("procs: no process given")
 	}
-	t := &Tree{spec: spec.withDefaults(), done: make(chan struct{}), asked: map[int]chan string{}}
+	t := &Tree{spec: spec.withDefaults(), patient: patience, done: make(chan struct{}), asked: map[int]chan string{}}
 	if err := t.launch(); err != nil {
 		return nil, err
 	}
@@ -118,6 +121,8 @@ func (t *Tree) handshake(ctx context.Context) error {
 	switch {
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
+	case errors.Is(err, io.EOF), errors.Is(err, syscall.EPIPE):
+		return fmt.Errorf("%s ended without a word", strings.Join(t.spec.Guardian, " "))
 	case err != nil:
 		return err
 	case first.Started == nil:
@@ -224,7 +229,7 @@ const patience = 10 * time.Second
 func (t *Tree) guard(grace time.Duration) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	after := grace + t.spec.Second + patience
+	after := grace + t.spec.Second + t.patient
 	ends := time.Now().Add(after)
 	switch {
 	case t.rescue == nil:
@@ -253,7 +258,7 @@ func (t *Tree) Signal(sig syscall.Signal) error {
 	if err := t.order(order{Signal: &signalOrder{ID: id, Signal: sig}}); err != nil {
 		return fmt.Errorf("%v: not sent: the task has ended", sig)
 	}
-	slow := time.NewTimer(patience)
+	slow := time.NewTimer(t.patient)
 	defer slow.Stop()
 	select {
 	case text := <-ch:
@@ -280,6 +285,6 @@ func (t *Tree) order(o order) error {
 	t.send.Lock()
 	defer t.send.Unlock()
 	// A hung guardian must not hang its executor.
-	t.in.SetWriteDeadline(time.Now().Add(patience))
+	t.in.SetWriteDeadline(time.Now().Add(t.patient))
 	return t.encode.Encode(o)
 }
