@@ -24,25 +24,22 @@ with strategy.scope():
 
 
 @tf.function
-def epoch():
-    """All batches of one epoch; gradients are averaged over the workers."""
+def step(picks):
+    """One batch on every worker; the gradients are averaged over all of them."""
 
-    def step(picks):
+    def replica():
         loss, gradients = net.gradients(tf.gather(x, picks), tf.gather(y, picks))
-        mean = tf.distribute.ReduceOp.MEAN
-        gradients = tf.distribute.get_replica_context().all_reduce(mean, gradients)
-        for weight, gradient in zip(net.weights, gradients):
+        context = tf.distribute.get_replica_context()
+        for weight, gradient in zip(net.weights, context.all_reduce(tf.distribute.ReduceOp.MEAN, gradients)):
             weight.assign_sub(0.3 * gradient)
         return loss
 
-    total = 0.0
-    for picks in tf.split(tf.random.shuffle(tf.range(len(x)))[: batches * BATCH], batches):
-        total += strategy.reduce(tf.distribute.ReduceOp.MEAN, strategy.run(step, (picks,)), axis=None)
-    return total / batches
+    return strategy.reduce(tf.distribute.ReduceOp.MEAN, strategy.run(replica), axis=None)
 
 
 for number in range(1, EPOCHS + 1):
-    loss = float(epoch())
+    order = tf.random.shuffle(tf.range(len(x)))[: batches * BATCH]
+    loss = float(sum(step(picks) for picks in tf.split(order, batches))) / batches
     if rank == 0:
         print(f"epoch {number:2} of {EPOCHS}: loss {loss:.4f}", flush=True)
         with open(os.environ["MUSTER_REPORT_FILE"], "a") as f:

@@ -25,17 +25,17 @@ def train(cluster):
         net = model.Net()
     print("variables live in", net.weights[0].device, flush=True)
 
-    @tf.function
-    def step():
+    def batch():
         picks = tf.random.uniform([BATCH], maxval=len(x), dtype=tf.int64)
         loss, gradients = net.gradients(tf.gather(x, picks), tf.gather(y, picks))
         for weight, gradient in zip(net.weights, gradients):
             weight.assign_sub(0.2 * gradient)
         return loss
 
+    step = tf.function(lambda: strategy.run(batch))
     saver = tf.train.CheckpointManager(tf.train.Checkpoint(net=net), os.environ["MUSTER_CHECKPOINT_DIR"], 2)
     for done in range(50, STEPS + 1, 50):
-        losses = [coordinator.schedule(lambda: strategy.run(step)) for _ in range(50)]
+        losses = [coordinator.schedule(step) for _ in range(50)]
         coordinator.join()  # the workers shared these 50 between them
         loss = sum(coordinator.fetch(losses)) / 50
         print(f"step {done}: loss {loss:.4f}", flush=True)
