@@ -66,4 +66,5 @@ check "generated files" tools/fresh.sh
 check "tree" tools/tree.sh
 check "size of muster" size muster 60
 check "size of the executor" size executor 12
+check "memory of the executor" tools/resident.sh 16
 [ -z "$failed" ] || fail "lint:${failed#,}"
