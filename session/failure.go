@@ -37,7 +37,7 @@ func (s *Session) judgeFailures() {
 			return
 		}
 		if t.role.Restarts > 0 {
-			note = fmt.Sprintf("all %d restarts are used up", t.role.Restarts)
+			note = fmt.Sprintf("no restart of %d is left", t.role.Restarts)
 		}
 	case spec.FailureTolerate:
 		note = fmt.Sprintf("%d tasks of %s failed, %d are tolerated", s.failures(t.role), t.role.Name, s.forgiven(t.role))

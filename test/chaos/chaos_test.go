@@ -1,0 +1,118 @@
+//go:build chaos
+
+// Package chaos kills every part of muster at every moment of a real PyTorch
+// job and looks at what becomes of the job: where its policy says that it
+// survives, its steps are consecutive; where it does not, the verdict names the
+// part that was killed; and nothing is ever left behind.
+package chaos
+
+import (
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+var (
+	muster = flag.String("muster", "", "the muster binary")
+	torch  = flag.String("torch", "", "a Python with PyTorch")
+	rounds = flag.Int("rounds", 5, "faults per part and moment; one with -short")
+	seed   = flag.Uint64("seed", 20261130, "of the order and the choice of ranks")
+)
+
+// A part is what is killed; a moment is when.
+var (
+	parts   = []string{"server", "coordinator", "executor", "guardian", "task"}
+	moments = []string{"before the roll call", "during it", "in mid-training", "while stopping", "while sealing"}
+)
+
+// fault is one kill and what it is done to.
+type fault struct {
+	part, moment string
+	survives     bool // the policy lets the job go on after losing a task
+	rank         int  // of the worker that is hit
+}
+
+// faults are all pairs, rounds times each, in a seeded order.
+func faults(n int) []fault {
+	r := rand.New(rand.NewPCG(*seed, 1))
+	var out []fault
+	for round := range n {
+		for _, p := range parts {
+			for _, m := range moments {
+				out = append(out, fault{part: p, moment: m, survives: (round+len(out)%(len(parts)*len(moments)))%2 == 0, rank: r.IntN(2)})
+			}
+		}
+	}
+	r.Shuffle(len(out), func(i, j int) { out[i], out[j] = out[j], out[i] })
+	return out
+}
+
+func TestMatrix(t *testing.T) {
+	if *muster == "" || *torch == "" {
+		t.Fatal("-muster and -torch: must be given: make test and make chaos do")
+	}
+	n := *rounds
+	if testing.Short() {
+		n = 1
+	}
+	g := newGround(t)
+	cells := map[string][]string{}
+	lost := 0
+	begin := time.Now()
+	all := faults(n)
+	for i, f := range all {
+		name := fmt.Sprintf("%03d %s %s", i, f.part, f.moment)
+		ok := t.Run(strings.ReplaceAll(name, " ", "_"), func(t *testing.T) {
+			if o := g.run(t, f); o != "" {
+				cells[f.part+f.moment] = append(cells[f.part+f.moment], o)
+			}
+		})
+		if !ok {
+			lost++
+		}
+	}
+	t.Logf("seed %d: %d faults in %s, %d of them not survived as they should be\n%s", *seed, len(all),
+		time.Since(begin).Round(time.Second), lost, matrix(t, cells))
+}
+
+// matrix draws part × moment; a cell counts what became of its jobs.
+func matrix(t *testing.T, cells map[string][]string) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%-12s", "")
+	for _, m := range moments {
+		fmt.Fprintf(&b, " | %-22s", m)
+	}
+	for _, p := range parts {
+		fmt.Fprintf(&b, "\n%-12s", p)
+		for _, m := range moments {
+			count := map[string]int{}
+			for _, o := range cells[p+m] {
+				count[o]++
+			}
+			var text []string
+			for _, o := range []string{"survived", "restarted", "named", "stopped"} {
+				if count[o] > 0 {
+					text = append(text, fmt.Sprintf("%d %s", count[o], o))
+				}
+			}
+			if len(text) == 0 {
+				t.Errorf("%s, %s: the cell is empty", p, m)
+			}
+			fmt.Fprintf(&b, " | %-22s", strings.Join(text, ", "))
+		}
+	}
+	return b.String()
+}
+
+// script is where the trained program lies.
+func script(t *testing.T) string {
+	dir, err := filepath.Abs("testdata")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
