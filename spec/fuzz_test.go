@@ -27,7 +27,7 @@ func FuzzDecode(f *testing.F) {
 			if err.Error() == "" {
 				t.Error("refused without a word")
 			}
-			resolve("fuzz", data)
+			resolveUnderFlags(data)
 			return
 		}
 		text, err := YAML(job)
@@ -44,8 +44,14 @@ func FuzzDecode(f *testing.F) {
 		if diff := cmp.Diff(string(a), string(b)); diff != "" {
 			t.Errorf("%s\n%s", diff, text)
 		}
-		resolve("fuzz", data)
+		resolveUnderFlags(data)
 	})
+}
+
+// resolveUnderFlags takes the road of "muster run FILE --set …".
+func resolveUnderFlags(data []byte) {
+	s := stack(siteFile, userFile, string(data), "roles.worker.cpus=2", "instances=2", "files.0=x", "timeout.run=1h", "env.A=1")
+	_, _ = s.Resolve("alice")
 }
 
 // Files that would cost a naive reader its stack or minutes are refused soon.

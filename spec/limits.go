@@ -87,7 +87,7 @@ func useOf(j *Job) use {
 		u.instances += n
 		u.gpus += n * r.GPUs
 		u.cpus += float64(n) * cpus
-		u.memory += Size(n) * r.Memory
+		u.memory = Size(min(float64(u.memory)+float64(n)*float64(r.Memory), 1<<62)) // impossible sizes must not wrap around
 		for key, x := range map[string]float64{"instances": float64(n), "gpus": float64(n * r.GPUs), "cpus": float64(n) * cpus, "memory": float64(n) * float64(r.Memory)} {
 			if x > most[key] {
 				most[key], u.largest[key] = x, r.Name

@@ -101,7 +101,7 @@ func merge(lower, upper *node, t reflect.Type) *node {
 	if lower == nil || lower.kind == null {
 		return upper
 	}
-	if upper == nil {
+	if upper == nil || upper.kind == null && t == reflect.TypeFor[Role]() { // "worker:" alone says nothing
 		return lower
 	}
 	if lower.kind != mapping || upper.kind != mapping || !mergeable(t) {

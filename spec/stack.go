@@ -29,7 +29,7 @@ type Stack struct {
 	site, user, job *node
 	flags           []flagValue
 	problems        Problems
-	unread          bool // a file is no YAML: what it says is unknown
+	unread          bool // a file is no YAML or no mapping: what it says is unknown
 }
 
 // flagValue is one value given on the command line.
@@ -80,6 +80,7 @@ func (s *Stack) Add(rank Rank, name string, data []byte) {
 		panic("spec: not a rank for files: " + strconv.Itoa(int(rank)))
 	}
 	s.problems = append(s.problems, r.problems...)
+	s.unread = s.unread || root.kind != mapping
 }
 
 // SetFlag sets one value by its path, as --set roles.worker.cpus=4 does. The

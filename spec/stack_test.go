@@ -121,6 +121,13 @@ func TestDefaultsOfARoleNeverMakeOne(t *testing.T) {
 	}
 }
 
+func TestAnEmptyRoleTakesItsDefaults(t *testing.T) {
+	job := mustResolve(t, stack(siteFile, "", "command: x\nroles:\n  worker:\n  ps:\n"))
+	if got := job.Roles.Get("ps").Memory; got != 2<<30 {
+		t.Errorf("memory of ps = %v, want that of its name in the site file", got)
+	}
+}
+
 func TestDefaultsOfARoleHoldForTheShortForm(t *testing.T) {
 	job := mustResolve(t, stack("defaults: {memory: 1GiB, roles: {worker: {memory: 6GiB}, task: {memory: 7GiB}}}", "", "command: x\nframework: pytorch"))
 	if got := job.Roles.Get("worker").Memory; got != 6<<30 {
@@ -224,6 +231,8 @@ func TestLimits(t *testing.T) {
 		"priority":    {"bob", "command: x\nqueue: dl\npriority: 6\n", nil, "job.yaml:3:11: priority: 6 asked, queue \"dl\" allows at most 5\n  hint: the limit is in site.yaml:18:57"},
 		"cpus, one each where none is written": {"bob", "command: x\nqueue: dl\nroles: {a: {cpus: 64}, b: {}}\n", nil,
 			"job.yaml:3:19: roles.a.cpus: 65 asked by all tasks together, queue \"dl\" allows 64\n  hint: the limit is in site.yaml:18:29"},
+		"impossible memory": {"alice", "command: x\nqueue: dl\ninstances: 8\nmemory: 8000PiB\n", nil,
+			"job.yaml:4:9: memory: 4096PiB asked by all tasks together, queue \"dl\" allows 1TiB\n  hint: the limit is in site.yaml:18:41"},
 		"within": {"alice", "command: x\nqueue: dl\ngpus: 8\npriority: 5\n", nil, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
