@@ -155,15 +155,15 @@ func TestWhatIsPrintedLastIsKept(t *testing.T) {
 }
 
 // fullDisk runs in namespaces of its own: it mounts a small disk, fills it, and
-// runs a task that prints more than fits. Once the task has lost output it makes
-// room.
+// runs a task that prints more than fits. When the task has lost output it makes
+// room, more than its pipe still holds.
 func fullDisk() int {
 	dir := os.Args[2]
 	fail := func(err error) int {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
-	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=1m"); err != nil {
+	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=4m"); err != nil {
 		return fail(err)
 	}
 	path, err := os.Executable()
@@ -171,7 +171,7 @@ func fullDisk() int {
 		return fail(err)
 	}
 	ballast := filepath.Join(dir, "ballast")
-	if err := os.WriteFile(ballast, make([]byte, 512<<10), 0o666); err != nil {
+	if err := os.WriteFile(ballast, make([]byte, 3<<20), 0o666); err != nil {
 		return fail(err)
 	}
 	log := filepath.Join(dir, "logs", "0.out")
@@ -179,7 +179,7 @@ func fullDisk() int {
 		Guardian: []string{path, "guardian"},
 		Limits:   Limits{Watch: true},
 		Procs: []Proc{{
-			Argv:   []string{"bash", "-c", "head -c 3000000 /dev/zero; rm " + ballast + "; sleep 0.2; echo room; echo again"},
+			Argv:   []string{"bash", "-c", "head -c 8000000 /dev/zero; rm " + ballast + "; echo room; echo again"},
 			Env:    []string{"PATH=" + standardPath},
 			Stdout: log, Stderr: log,
 		}},
@@ -211,7 +211,7 @@ func TestAFullDiskEndsNoTask(t *testing.T) {
 	}
 	var lost int
 	head, tail, _ := strings.Cut(string(got), " bytes")
-	if _, err := fmt.Sscanf(head, "status 0\n\n[muster: %d", &lost); err != nil || lost < 1_000_000 || lost > 3_000_000 {
+	if _, err := fmt.Sscanf(head, "status 0\n\n[muster: %d", &lost); err != nil || lost < 5_000_000 || lost > 8_000_000 {
 		t.Errorf("%d bytes lost, %v: %.300q", lost, err, got)
 	}
 	if want := " of output lost: no space left on device]\nroom\nagain\n"; tail != want {
