@@ -291,7 +291,7 @@ func TestAFailedAppendIsUndecidedAndIsRepeated(t *testing.T) {
 		"the answer of the write is lost": once(faulty.Write, faulty.Fault{Err: unix.EIO, After: true}),
 		"the look at the next fails":      once(faulty.Stat, faulty.Fault{Err: unix.EIO}),
 	}
-	for keep := range size {
+	for keep := 0; keep < size; keep += 5 {
 		faults["full after "+strconv.Itoa(keep)] = once(faulty.Write, faulty.Fault{Err: unix.ENOSPC, Keep: keep})
 	}
 	for name, plan := range faults {
