@@ -10,7 +10,6 @@ import (
 
 	"github.com/muster-project/muster/api"
 	"github.com/muster-project/muster/backend/local"
-	"github.com/muster-project/muster/plan"
 )
 
 // Config is all that a server is told.
@@ -33,9 +32,9 @@ type Config struct {
 	// Seal opens the journal in a job's directory as a new term and ends the job
 	// with an internal error; for a job whose coordinator cannot live.
 	Seal func(ctx context.Context, dir, reason string) error
-	// Limit refuses what the site does not allow a user; nil allows all.
-	Limit func(user string, p *plan.Plan) error
-	Log   *slog.Logger
+	// SiteFile holds the site's limits; it need not be there.
+	SiteFile string
+	Log      *slog.Logger
 
 	// Backoff gives the wait before a coordinator that died for the n-th time in
 	// a row is started again; Attempts is how often that is done before the job

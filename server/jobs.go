@@ -126,7 +126,7 @@ func (s *Server) postStop(w http.ResponseWriter, r *http.Request, p Person) erro
 		return err
 	}
 	stop.By = p.Name
-	return s.mail(w, j, "stop", api.Mail{Stop: &stop})
+	return s.mail(w, r, j, "stop", api.Mail{Stop: &stop})
 }
 
 func (s *Server) postSignal(w http.ResponseWriter, r *http.Request, p Person) error {
@@ -142,12 +142,16 @@ func (s *Server) postSignal(w http.ResponseWriter, r *http.Request, p Person) er
 	if sig.Request == "" {
 		sig.Request = rand.Text()
 	}
-	return s.mail(w, j, "signal", api.Mail{Signal: &sig})
+	return s.mail(w, r, j, "signal", api.Mail{Signal: &sig})
 }
 
 // mail leaves a message for the job's coordinator. A job that has ended needs
 // none: to stop it is fine, to signal it is refused.
-func (s *Server) mail(w http.ResponseWriter, j *job, what string, m api.Mail) error {
+func (s *Server) mail(w http.ResponseWriter, r *http.Request, j *job, what string, m api.Mail) error {
+	// Its coordinator may have sealed it a moment ago.
+	if _, err := s.ended(r.Context(), j); err != nil {
+		s.Log.Warn("journal cannot be read", "job", j.id, "error", err)
+	}
 	s.mu.Lock()
 	sealed, abandoned := j.sealed, j.abandoned
 	s.mu.Unlock()

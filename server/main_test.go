@@ -202,7 +202,8 @@ func config(state, claims string, log *slog.Logger) server.Config {
 	}
 }
 
-// asServer serves STATE CLAIMS IDLE SHARED.
+// asServer serves STATE CLAIMS IDLE SHARED, and with SOCKET on a small disk of
+// its own that is mounted at STATE.
 func asServer(args []string) error {
 	c := config(args[0], args[1], slog.New(slog.NewTextHandler(os.Stderr, nil)))
 	idle, err := time.ParseDuration(args[2])
@@ -210,6 +211,14 @@ func asServer(args []string) error {
 		return err
 	}
 	c.Idle, c.Shared = idle, args[3] == "true"
+	if len(args) > 4 {
+		c.Socket = args[4]
+		err := errors.Join(os.MkdirAll(c.State, 0o700), syscall.Mount("", "/", "", syscall.MS_REC|syscall.MS_PRIVATE, ""),
+			syscall.Mount("small", c.State, "tmpfs", 0, "size=512k,mode=700"))
+		if err != nil {
+			return err
+		}
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()
 	return server.Run(ctx, c)

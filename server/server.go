@@ -31,6 +31,8 @@ type Server struct {
 	end        context.CancelFunc
 
 	mu      sync.Mutex
+	socket  net.Listener
+	place   fs.FileInfo // of the socket, as we made it
 	jobs    map[string]*job
 	homes   map[int]*home
 	busy    int       // requests that are being answered
@@ -134,6 +136,7 @@ func (s *Server) run() error {
 	}
 	s.end()
 	s.owned.Wait()
+	os.Remove(s.Socket) // ours as long as we hold the lock
 	if !errors.Is(err, http.ErrServerClosed) {
 		return fmt.Errorf("%s: %w", s.Socket, err)
 	}
@@ -155,11 +158,28 @@ func (s *Server) listen() (net.Listener, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := os.Chmod(s.Socket, mode); err != nil {
+	err = os.Chmod(s.Socket, mode)
+	place, serr := os.Lstat(s.Socket)
+	if err := errors.Join(err, serr); err != nil {
 		l.Close()
 		return nil, fmt.Errorf("%s: its mode cannot be set: %w", s.Socket, err)
 	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.socket, s.place = l, place
 	return l, nil
+}
+
+// swept says that the socket is not where it was: somebody cleaned up a
+// directory, or the user logged out of a runtime directory. Closing ours makes
+// run listen anew.
+func (s *Server) swept() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if now, err := os.Lstat(s.Socket); errors.Is(err, fs.ErrNotExist) || err == nil && !os.SameFile(now, s.place) {
+		s.Log.Warn("socket was swept away", "socket", s.Socket)
+		s.socket.Close()
+	}
 }
 
 // watch ends the server when it is told to or idle.
@@ -171,6 +191,7 @@ func (s *Server) watch(web *http.Server) {
 		case <-s.life.Done():
 			open = false
 		case <-tick.C:
+			s.swept()
 			open = !s.idle()
 		}
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/muster-project/muster/event"
 	"github.com/muster-project/muster/plan"
 	"github.com/muster-project/muster/server"
+	"github.com/muster-project/muster/spec"
 )
 
 var one = plan.Resources{CPUs: 1}
@@ -103,30 +104,32 @@ func TestTheSubmissionIsForItsOwnerAlone(t *testing.T) {
 
 func TestWhatCannotRunIsRefused(t *testing.T) {
 	w := newWorld(t)
+	site := filepath.Join(shortDir(t), "site.yaml")
+	if err := os.WriteFile(site, []byte("limits: {instances: 4, run: 1h}\nqueues: {dl: {limits: {gpus: 1}}}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	w.serve(func(c *server.Config) {
-		c.Limit = func(user string, p *plan.Plan) error {
-			if p.Name == "greedy" {
-				return errors.New("tasks: 9 asked, " + user + " may have 4")
-			}
-			return nil
-		}
+		c.SiteFile = site
 	})
 	tests := map[string]struct {
 		change func(*plan.Plan)
 		want   string
 	}{
-		"no id":          {func(p *plan.Plan) { p.ID = "../../etc" }, "is not one of muster's"},
-		"a way out":      {func(p *plan.Plan) { p.Roles[0].Name = "../x" }, "cannot be the name of a directory"},
-		"no role":        {func(p *plan.Plan) { p.Roles = nil }, "it has no role"},
-		"a newer plan":   {func(p *plan.Plan) { p.Version = 99 }, "version 99"},
-		"over a limit":   {func(p *plan.Plan) { p.Name = "greedy" }, "may have 4"},
-		"no plan at all": {nil, "it has no plan"},
+		"no id":                  {func(p *plan.Plan) { p.ID = "../../etc" }, "is not one of muster's"},
+		"a way out":              {func(p *plan.Plan) { p.Roles[0].Name = "../x" }, "cannot be the name of a directory"},
+		"no role":                {func(p *plan.Plan) { p.Roles = nil }, "it has no role"},
+		"a newer plan":           {func(p *plan.Plan) { p.Version = 99 }, "version 99"},
+		"over the site's limit":  {func(p *plan.Plan) { p.Roles[0].Instances.Max = 5 }, "instances: 5 asked, the site allows "},
+		"without an end":         {func(p *plan.Plan) { p.Timeout.Run = 0 }, "timeout.run: no end asked"},
+		"over the queue's limit": {func(p *plan.Plan) { p.Queue = "dl"; p.Roles[0].Resources.GPUs = 2 }, `gpus: 2 asked, queue "dl" allows `},
+		"no plan at all":         {nil, "it has no plan"},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			var sub backend.Submission
 			if tc.change != nil {
 				sub.Plan = job(idA, "digits", 1, one)
+				sub.Plan.Timeout.Run = spec.Duration(time.Minute)
 				tc.change(sub.Plan)
 			}
 			_, err := w.client().Submit(t.Context(), sub)
@@ -370,4 +373,50 @@ func TestAnUnwritableStateDirectoryIsToldAndHarmsNoJob(t *testing.T) {
 		t.Errorf("%d coordinators, want the first one alone", got)
 	}
 	w.submit(c, job(idB, "digits", 1, one))
+}
+
+func TestASweptSocketComesBack(t *testing.T) {
+	w := newWorld(t)
+	w.serve(func(c *server.Config) { c.Idle = time.Second })
+	c := w.client()
+	if err := os.Remove(api.Socket(w.state)); err != nil {
+		t.Fatal(err)
+	}
+	c.Close() // its open connection would go on
+	eventually(t, "the server answers again", func() bool {
+		_, err := os.Lstat(api.Socket(w.state))
+		if err != nil {
+			return false
+		}
+		_, err = c.Hello(t.Context())
+		return err == nil
+	})
+}
+
+func TestAServerOfAnotherVersion(t *testing.T) {
+	for name, busy := range map[string]bool{"is replaced when it has nothing to do": false, "goes on while it has jobs": true} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			old := w.spawn("0s", false)
+			if busy {
+				w.awaitStarts(w.submit(w.client(), job(idA, "digits", 1, one)).Dir, 1)
+			}
+			done := make(chan struct{})
+			go func() { old.Wait(); close(done) }()
+			starter := &api.Starter{Socket: api.Socket(w.state), State: w.state, Argv: self("as-server", w.state, w.claims, "0s", "false")}
+			c, h, err := api.Connect(t.Context(), starter, "newer")
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer c.Close()
+			if replaced := h.PID != old.Process.Pid; replaced == busy {
+				t.Errorf("server %d answers, the old one was %d", h.PID, old.Process.Pid)
+			}
+			syscall.Kill(h.PID, syscall.SIGKILL)
+			<-done
+			if !busy {
+				syscall.Wait4(h.PID, nil, 0, nil)
+			}
+		})
+	}
 }

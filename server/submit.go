@@ -33,10 +33,8 @@ func (s *Server) submit(p Person, sub backend.Submission) (backend.Ref, error) {
 		}
 		return j.ref(), nil
 	}
-	if s.Limit != nil {
-		if err := s.Limit(p.Name, sub.Plan); err != nil {
-			return backend.Ref{}, &api.Error{Code: api.CodeRefused, Text: err.Error()}
-		}
+	if err := s.limited(p.Name, sub.Plan); err != nil {
+		return backend.Ref{}, err
 	}
 	j, err := s.store(p, sub)
 	if err != nil {

@@ -57,6 +57,12 @@ func (s *Server) supervise(ctx context.Context, j *job) {
 
 // ended looks whether the job's journal has ended and remembers its last word.
 func (s *Server) ended(ctx context.Context, j *job) (bool, error) {
+	s.mu.Lock()
+	known := j.sealed != nil
+	s.mu.Unlock()
+	if known {
+		return true, nil
+	}
 	v, err := s.view(ctx, j)
 	if err != nil || v.Ended.IsZero() {
 		return false, err

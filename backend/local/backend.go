@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -26,6 +27,7 @@ type Backend struct{ client *api.Client }
 var (
 	_ backend.Backend = (*Backend)(nil)
 	_ backend.Lister  = (*Backend)(nil)
+	_ backend.Logs    = (*Backend)(nil)
 )
 
 // New makes a backend that talks to a server.
@@ -49,6 +51,11 @@ func Capabilities(m Machine) plan.Capabilities {
 func (b *Backend) Capabilities(ctx context.Context) (plan.Capabilities, error) {
 	k, err := b.client.Capacity(ctx)
 	return k.Capabilities, err
+}
+
+// Logs gives what the first process of a task's newest incarnation printed.
+func (b *Backend) Logs(ctx context.Context, ref backend.Ref, id plan.TaskID, stream string) (io.ReadCloser, error) {
+	return b.client.Logs(ctx, ref.Job, api.Logs{Task: id, Stream: stream, Tail: -1})
 }
 
 // Check says what this machine can never do, and what is not built yet.
