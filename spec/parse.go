@@ -17,7 +17,7 @@ import (
 // A job file is written by hand. The bounds keep a wrong file from costing
 // minutes; the parser's time grows faster than the file.
 const (
-	mostBytes = 1 << 20
+	mostBytes = 1 << 18
 	mostSigns = 20_000 // keys, values, colons: tokens
 	mostNodes = 100_000
 	mostDepth = 100
