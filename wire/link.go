@@ -88,18 +88,21 @@ func (s *Server) link(ctx context.Context, conn *tls.Conn, who Identity, raw *pb
 		s.leave(l)
 		return nil, fmt.Errorf("%s: %w", who, err)
 	}
+	idle := s.Limits.serverIdle(w.Beat)
 	return func() {
+		if err := s.welcome(l, h, w); err != nil {
+			s.unlink(l, err)
+			return
+		}
 		// A fresh goroutine: the handshake has grown the stack of this one.
-		s.wg.Go(func() {
-			err := s.welcome(l, h, w)
-			if err == nil {
-				err = l.reason(s.read(l, s.Limits.serverIdle(w.Beat)))
-			}
-			l.fail(err)
-			s.Handler.Unlinked(l, err)
-			s.leave(l)
-		})
+		s.wg.Go(func() { s.unlink(l, l.reason(s.read(l, idle))) })
 	}, nil
+}
+
+func (s *Server) unlink(l *Link, err error) {
+	l.fail(err)
+	s.Handler.Unlinked(l, err)
+	s.leave(l)
 }
 
 // welcome answers the hello and lets queued directives follow.
@@ -126,30 +129,45 @@ func (s *Server) welcome(l *Link, h Hello, w Welcome) error {
 	return nil
 }
 
-// read hands over messages until the link ends, and says why it did.
+// read hands over messages until the link ends, and says why it did. Nearly all
+// of its life it waits in decode; its stack there is most of what a link costs,
+// so what a frame means is looked at elsewhere.
 func (s *Server) read(l *Link, idle time.Duration) error {
 	for {
 		_ = l.conn.SetReadDeadline(time.Now().Add(idle))
-		var up pb.Up
-		err := decode(l.conn, &up, s.Limits.Up)
-		switch {
-		case errors.Is(err, io.EOF):
-			return ErrClosed
-		case errors.Is(err, os.ErrDeadlineExceeded):
-			return fmt.Errorf("%s: nothing heard for %s: %w", l.task, idle, ErrSilent)
-		case err != nil:
-			return err
+		up := new(pb.Up)
+		err := decode(l.conn, up, s.Limits.Up)
+		if err == nil {
+			err = s.hear(l, up)
 		}
-		if b := up.GetBeat(); b != nil {
-			s.pong(l, b)
-		}
-		if leave := up.GetLeave(); leave != nil {
-			return &SupersededError{Term: leave.GetTerm()}
-		}
-		if m, ok := messageIn(&up); ok {
-			s.Handler.Received(l, m)
+		if err != nil {
+			return s.ended(l, err, idle)
 		}
 	}
+}
+
+func (s *Server) ended(l *Link, err error, idle time.Duration) error {
+	switch {
+	case errors.Is(err, io.EOF):
+		return ErrClosed
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return fmt.Errorf("%s: nothing heard for %s: %w", l.task, idle, ErrSilent)
+	}
+	return err
+}
+
+// hear takes one frame.
+func (s *Server) hear(l *Link, up *pb.Up) error {
+	if b := up.GetBeat(); b != nil {
+		s.pong(l, b)
+	}
+	if leave := up.GetLeave(); leave != nil {
+		return &SupersededError{Term: leave.GetTerm()}
+	}
+	if m, ok := messageIn(up); ok {
+		s.Handler.Received(l, m)
+	}
+	return nil
 }
 
 // pong answers a beat at once, whatever the coordinator's loop waits for, and
