@@ -3,7 +3,7 @@
 
 GO      ?= go
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
-LDFLAGS  = -s -w -X github.com/muster-project/muster/internal/version.release=$(VERSION)
+LDFLAGS  = -s -w -X github.com/muster-project/muster/internal/version.version=$(VERSION)
 STATIC   = CGO_ENABLED=0 $(GO) build -buildvcs=false -trimpath -ldflags "$(LDFLAGS)"
 
 export GO
@@ -42,8 +42,9 @@ bench: ## the benchmarks, with memory
 chaos: ## kill every part of muster at every moment of a job, many times
 	@tools/test.sh build long-chaos
 
-docs: ## regenerate what is generated: schema, reference, protocol
+docs: ## regenerate what is generated: protocol, job file reference and schema
 	$(GO) generate ./...
+	$(GO) test ./spec -run 'Document|Schema' -update
 
 clean: ## remove what "make build" made; the caches stay
 	rm -rf bin internal/embedded/executor.gz

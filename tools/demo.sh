@@ -18,7 +18,7 @@ else
 	say "The demo failed with status $status."
 fi
 say "Look closer, with the newest job or with its id:"
-say "  bin/muster ps           all jobs, also those that have ended"
+say "  bin/muster ps -a        all jobs, also those that have ended"
 say "  bin/muster status       the job, its tasks, its verdict"
 say "  bin/muster logs         what every rank printed"
 say "  bin/muster events       its history, fact by fact"

@@ -47,6 +47,15 @@ size() { # NAME MEBIBYTES
 		printf "bin/%s: %.1f MiB of %d allowed\n", n, b / 1048576, m; exit b > m * 1048576 }'
 }
 
+# documented demands a line in docs/dependencies.md for every module that is used.
+documented() {
+	local module missing=
+	for module in $("$go" list -deps -test -f '{{with .Module}}{{if not .Main}}{{.Path}}{{end}}{{end}}' ./... | sort -u); do
+		grep -q -F "$module" docs/dependencies.md || missing="$missing $module"
+	done
+	[ -z "$missing" ] || fail "docs/dependencies.md: says nothing of$missing"
+}
+
 failed=
 check() {
 	say "-- $1"
@@ -63,6 +72,7 @@ check "formatting" formatted
 check "vet" vet
 check "golangci-lint" golangci
 check "generated files" tools/fresh.sh
+check "dependencies" documented
 check "tree" tools/tree.sh
 check "size of muster" size muster 60
 check "size of the executor" size executor 12
