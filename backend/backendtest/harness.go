@@ -6,8 +6,8 @@ package backendtest
 
 import (
 	"context"
+	"crypto/rand"
 	"fmt"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -57,12 +57,11 @@ type running struct {
 	plan *plan.Plan
 }
 
-var serial atomic.Int64
-
 // job is a plan of one role.
 func (s *suite) job(tasks int, words ...string) *plan.Plan {
-	n := serial.Add(1)
-	p := &plan.Plan{Version: plan.PlanVersion, ID: fmt.Sprintf("m-conf%d%d", time.Now().UnixNano()%1e6, n), Name: "conformance",
+	var random [plan.IDBytes]byte
+	_, _ = rand.Read(random[:]) // never fails
+	p := &plan.Plan{Version: plan.PlanVersion, ID: plan.NewID(random), Name: "conformance",
 		User: "tester", Framework: "plain", Backend: s.Backend.Name(), Timing: plan.DefaultTiming(),
 		Logs: spec.Logs{MaxSize: 1 << 20, Keep: 1}}
 	p.Timing.Lease = spec.Duration(time.Minute)
