@@ -53,7 +53,7 @@ func makeCgroup(l Limits) *cgroup {
 		case h.has("cpuset") && cpus:
 			if dir := h.make(l.Cgroup); dir != "" {
 				c.dirs = append(c.dirs, dir)
-				put(dir, "cpuset.cpus", l.CPUSet)
+				_ = put(dir, "cpuset.cpus", l.CPUSet) // the affinity holds anyway
 			}
 		}
 	}
@@ -69,7 +69,7 @@ func (c *cgroup) second(dir string, l Limits) {
 		c.killer = filepath.Join(dir, "cgroup.kill")
 	}
 	if l.Memory > 0 && put(dir, "memory.max", strconv.FormatInt(l.Memory, 10)) == nil {
-		put(dir, "memory.swap.max", "0") // absent without swap accounting
+		_ = put(dir, "memory.swap.max", "0") // absent without swap accounting
 		c.memory = true
 		c.events, c.most = filepath.Join(dir, "memory.events"), filepath.Join(dir, "memory.peak")
 	}
@@ -81,7 +81,7 @@ func (c *cgroup) first(dir string, l Limits) {
 	if put(dir, "memory.limit_in_bytes", bytes) != nil {
 		return
 	}
-	put(dir, "memory.memsw.limit_in_bytes", bytes) // absent without swap accounting
+	_ = put(dir, "memory.memsw.limit_in_bytes", bytes) // absent without swap accounting
 	c.memory = true
 	c.events, c.most = filepath.Join(dir, "memory.oom_control"), filepath.Join(dir, "memory.max_usage_in_bytes")
 }
@@ -144,7 +144,7 @@ func (h hierarchy) hand(dir string) {
 		return
 	}
 	for _, c := range []string{"memory", "cpuset"} {
-		put(dir, "cgroup.subtree_control", "+"+c)
+		_ = put(dir, "cgroup.subtree_control", "+"+c)
 	}
 }
 
@@ -155,7 +155,7 @@ func (h hierarchy) ready(dir string) {
 	}
 	for _, name := range []string{"cpuset.cpus", "cpuset.mems"} {
 		if text, err := os.ReadFile(filepath.Join(filepath.Dir(dir), name)); err == nil {
-			put(dir, name, strings.TrimSpace(string(text)))
+			_ = put(dir, name, strings.TrimSpace(string(text))) // attach fails then
 		}
 	}
 }
@@ -171,7 +171,7 @@ func (c *cgroup) attach(pid int) error {
 
 func (c *cgroup) kill() {
 	if c.killer != "" {
-		put(filepath.Dir(c.killer), filepath.Base(c.killer), "1")
+		_ = put(filepath.Dir(c.killer), filepath.Base(c.killer), "1") // the sweep follows
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -182,12 +183,7 @@ func TestTheExecutorIsKilled(t *testing.T) {
 			}
 			cmd.Wait()
 			eventually(t, "the end of all", func() bool {
-				for _, pid := range append(pids, guard) {
-					if lives(pid) {
-						return false
-					}
-				}
-				return true
+				return !slices.ContainsFunc(append(pids, guard), lives)
 			})
 			for _, dir := range cgroups {
 				if _, err := os.Stat(dir); err == nil {

@@ -217,7 +217,7 @@ func (g *guardian) stop(sig syscall.Signal, grace time.Duration) {
 			g.reap(m.PID)
 		}
 		for _, group := range g.groups() {
-			g.kill(-group, sig)
+			_ = g.kill(-group, sig) // a group that has gone meanwhile needs none
 		}
 	}
 	g.begin(stopping, grace)

@@ -65,7 +65,9 @@ func (l *limit) pin() (func(), error) {
 	if err := unix.SchedSetaffinity(0, &set); err != nil {
 		return nil, fmt.Errorf("cpu set %s: cannot be used on this machine: %w", l.spec.CPUSet, err)
 	}
-	return func() { unix.SchedSetaffinity(0, &old) }, nil
+	return func() {
+		_ = unix.SchedSetaffinity(0, &old) // it was allowed before
+	}, nil
 }
 
 // parseCPUSet reads "0-3,8".

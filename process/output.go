@@ -3,7 +3,6 @@ package process
 import (
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"sync"
@@ -30,21 +29,25 @@ const (
 )
 
 // open returns the process's end of a pipe whose other end goes to a file.
-func (p *pump) open(path string, spec Spec) (int, error) {
+func (p *pump) open(path string, spec Spec) (*os.File, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
-		return 0, fmt.Errorf("%s: output cannot be kept: %w", path, cause(err))
+		return nil, fmt.Errorf("%s: output cannot be kept: %w", path, cause(err))
 	}
 	w, err := capture.Create(path, spec.MaxSize, spec.Keep)
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
 	var fds [2]int
 	if err := unix.Pipe2(fds[:], unix.O_CLOEXEC); err != nil {
-		return 0, errors.Join(fmt.Errorf("%s: no pipe: %w", path, err), w.Close())
+		w.Close()
+		return nil, fmt.Errorf("%s: no pipe: %w", path, err)
 	}
-	unix.FcntlInt(uintptr(fds[0]), unix.F_SETPIPE_SZ, pipeSize)
+	_, _ = unix.FcntlInt(uintptr(fds[0]), unix.F_SETPIPE_SZ, pipeSize) // a small one works as well
 	// Only our end may be non-blocking: programs do not expect it of theirs.
-	unix.SetNonblock(fds[0], true)
+	if err := unix.SetNonblock(fds[0], true); err != nil {
+		w.Close()
+		return nil, errors.Join(fmt.Errorf("%s: no pipe: %w", path, err), unix.Close(fds[0]), unix.Close(fds[1]))
+	}
 	r := os.NewFile(uintptr(fds[0]), path)
 	p.pipes = append(p.pipes, r)
 	p.done.Go(func() {
@@ -52,14 +55,14 @@ func (p *pump) open(path string, spec Spec) (int, error) {
 		w.Close()
 		r.Close()
 	})
-	return fds[1], nil
+	return os.NewFile(uintptr(fds[1]), path), nil
 }
 
-func carry(w io.Writer, r *os.File) {
+func carry(w *capture.Writer, r *os.File) {
 	buf := make([]byte, readSize)
 	for {
 		n, err := r.Read(buf)
-		w.Write(buf[:n]) // never fails: what cannot be stored is counted
+		w.Store(buf[:n])
 		if errors.Is(err, os.ErrDeadlineExceeded) {
 			rest(w, r, buf)
 			return
@@ -71,18 +74,18 @@ func carry(w io.Writer, r *os.File) {
 }
 
 // rest takes what is in a pipe whose writers will not let go of it.
-func rest(w io.Writer, r *os.File, buf []byte) {
+func rest(w *capture.Writer, r *os.File, buf []byte) {
 	raw, err := r.SyscallConn()
 	if err != nil {
 		return
 	}
-	raw.Control(func(fd uintptr) {
+	_ = raw.Control(func(fd uintptr) {
 		for left := pipeSize; left > 0; {
 			n, err := unix.Read(int(fd), buf)
 			if n <= 0 || err != nil {
 				return
 			}
-			w.Write(buf[:n])
+			w.Store(buf[:n])
 			left -= n
 		}
 	})
@@ -91,7 +94,7 @@ func rest(w io.Writer, r *os.File, buf []byte) {
 // drain waits until all output is in the files.
 func (p *pump) drain() {
 	for _, r := range p.pipes {
-		r.SetReadDeadline(time.Now().Add(drainTime))
+		_ = r.SetReadDeadline(time.Now().Add(drainTime)) // fails for one that is at its end
 	}
 	p.done.Wait()
 }

@@ -1,6 +1,7 @@
 package process
 
 import (
+	"errors"
 	"syscall"
 	"time"
 	"unsafe"
@@ -28,7 +29,7 @@ func reap() children {
 		defer close(c.ended)
 		for {
 			pid, err := waitAny()
-			if err == unix.EINTR {
+			if errors.Is(err, unix.EINTR) {
 				continue
 			}
 			if err != nil { // ECHILD

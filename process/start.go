@@ -6,8 +6,6 @@ import (
 	"os"
 	"syscall"
 	"time"
-
-	"golang.org/x/sys/unix"
 )
 
 // start starts the processes in their order. After one that cannot be started
@@ -53,22 +51,22 @@ func (g *guardian) launch(p Proc) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	null, err := unix.Open(os.DevNull, unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	null, err := os.Open(os.DevNull)
 	if err != nil {
-		return 0, fmt.Errorf("%s: cannot open: %w", os.DevNull, err)
+		return 0, fmt.Errorf("%s: cannot open: %w", os.DevNull, cause(err))
 	}
-	defer unix.Close(null)
+	defer null.Close()
 	out, err := g.pump.open(p.Stdout, g.spec)
 	if err != nil {
 		return 0, err
 	}
-	defer unix.Close(out)
+	defer out.Close()
 	errs := out
 	if p.Stderr != p.Stdout {
 		if errs, err = g.pump.open(p.Stderr, g.spec); err != nil {
 			return 0, err
 		}
-		defer unix.Close(errs)
+		defer errs.Close()
 	}
 	restore, err := g.limit.pin()
 	if err != nil {
@@ -78,7 +76,7 @@ func (g *guardian) launch(p Proc) (int, error) {
 	pid, err := syscall.ForkExec(path, p.Argv, &syscall.ProcAttr{
 		Dir:   p.Dir,
 		Env:   p.Env,
-		Files: []uintptr{uintptr(null), uintptr(out), uintptr(errs)},
+		Files: []uintptr{null.Fd(), out.Fd(), errs.Fd()},
 		// A process never outlives its guardian; what it has started itself comes to
 		// the executor then.
 		Sys: &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL},

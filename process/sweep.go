@@ -17,6 +17,9 @@ const rounds = 32
 // Signals go to whole groups as well as to each process, since the kernel sends
 // to a group in one step that no fork can slip through.
 func sweep(find func() []entry, kill func(int, syscall.Signal) error) {
+	send := func(pid int, sig syscall.Signal) {
+		_ = kill(pid, sig) // what has gone meanwhile needs none
+	}
 	own := unix.Getpgrp()
 	pids, groups := map[int]bool{}, map[int]bool{}
 	for range rounds {
@@ -29,18 +32,18 @@ func sweep(find func() []entry, kill func(int, syscall.Signal) error) {
 			pids[e.pid] = true
 			if e.group != own && e.group > 1 && !groups[e.group] {
 				groups[e.group] = true
-				kill(-e.group, syscall.SIGSTOP)
+				send(-e.group, syscall.SIGSTOP)
 			}
-			kill(e.pid, syscall.SIGSTOP)
+			send(e.pid, syscall.SIGSTOP)
 		}
 		if !fresh {
 			break
 		}
 	}
 	for group := range groups {
-		kill(-group, syscall.SIGKILL)
+		send(-group, syscall.SIGKILL)
 	}
 	for pid := range pids {
-		kill(pid, syscall.SIGKILL)
+		send(pid, syscall.SIGKILL)
 	}
 }

@@ -109,8 +109,7 @@ func (t *Tree) launch() error {
 func (t *Tree) handshake(ctx context.Context) error {
 	stop := context.AfterFunc(ctx, func() {
 		past := time.Unix(1, 0)
-		t.in.SetDeadline(past)
-		t.out.SetDeadline(past)
+		_ = errors.Join(t.in.SetDeadline(past), t.out.SetDeadline(past)) // pipes have deadlines
 	})
 	defer stop()
 	var first report
@@ -135,10 +134,15 @@ func (t *Tree) handshake(ctx context.Context) error {
 // abandon undoes a start that did not come to its end.
 func (t *Tree) abandon() {
 	t.in.Close()
-	t.cmd.Process.Kill()
-	living.wait(t.cmd)
+	t.killGuardian()
+	_ = living.wait(t.cmd) // killed: what else
 	t.out.Close()
 	t.inherit()
+}
+
+// killGuardian makes this process the heir of the tree.
+func (t *Tree) killGuardian() {
+	_ = t.cmd.Process.Kill() // or it has ended by itself
 }
 
 // listen owns the guardian's reports and its end.
@@ -217,7 +221,8 @@ func (t *Tree) Stop(sig syscall.Signal, grace time.Duration, now bool) {
 		grace = 0
 	}
 	t.guard(grace)
-	t.order(order{Stop: &stopOrder{Signal: sig, Grace: grace, Now: now}})
+	// An error means that the guardian has gone, which is more than was asked.
+	_ = t.order(order{Stop: &stopOrder{Signal: sig, Grace: grace, Now: now}})
 }
 
 // patience is what a guardian may take over the time that it was given before
@@ -233,7 +238,7 @@ func (t *Tree) guard(grace time.Duration) {
 	ends := time.Now().Add(after)
 	switch {
 	case t.rescue == nil:
-		t.rescue = time.AfterFunc(after, func() { t.cmd.Process.Kill() })
+		t.rescue = time.AfterFunc(after, t.killGuardian)
 	case ends.Before(t.ends):
 		t.rescue.Reset(after)
 	default:
@@ -285,6 +290,8 @@ func (t *Tree) order(o order) error {
 	t.send.Lock()
 	defer t.send.Unlock()
 	// A hung guardian must not hang its executor.
-	t.in.SetWriteDeadline(time.Now().Add(t.patient))
+	if err := t.in.SetWriteDeadline(time.Now().Add(t.patient)); err != nil {
+		return err
+	}
 	return t.encode.Encode(o)
 }

@@ -75,7 +75,7 @@ func (b *Bytes) Read(p []byte) (int, error) {
 		}
 		// Whether the part is an old one must be asked before its end is met: the
 		// writer may write to it, then rotate, between the two.
-		current := b.current()
+		current := b.part.at(b.path)
 		n, err := b.part.file.ReadAt(p, b.pos-b.part.base)
 		b.pos += int64(n)
 		if b.part.index != nil {
@@ -96,12 +96,6 @@ func (b *Bytes) Read(p []byte) (int, error) {
 		}
 	}
 	return 0, io.EOF
-}
-
-// current says whether the open part is the one that grows.
-func (b *Bytes) current() bool {
-	info, err := os.Stat(b.path)
-	return err == nil && os.SameFile(info, b.part.info)
 }
 
 // time is when the byte at offset, which was just read, came.
@@ -217,11 +211,14 @@ func pair(path string, i int) (*segment, error) {
 	if s.index == nil {
 		return s, nil
 	}
-	again, err := os.Stat(name)
-	first, ok := s.index.get(0)
-	if err != nil || !os.SameFile(again, s.info) || !ok {
-		return s, nil
+	if first, ok := s.index.get(0); ok && s.at(name) {
+		s.base, s.known = first.offset, true
 	}
-	s.base, s.known = first.offset, true
 	return s, nil
+}
+
+// at says whether the part is still at the name.
+func (s *segment) at(name string) bool {
+	info, err := os.Stat(name)
+	return err == nil && os.SameFile(info, s.info)
 }

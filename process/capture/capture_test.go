@@ -28,11 +28,9 @@ func written(t testing.TB, max int64, keep int, pieces ...string) string {
 		t.Fatal(err)
 	}
 	for _, p := range pieces {
-		w.Write([]byte(p))
+		w.Store([]byte(p))
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	w.Close()
 	return path
 }
 
@@ -118,7 +116,7 @@ func TestRotationChangesNoByte(t *testing.T) {
 			rt.Fatal(err)
 		}
 		for i, p := range pieces {
-			w.Write(p)
+			w.Store(p)
 			all = append(all, p...)
 			if i%7 == 6 { // a writer that is started again goes on
 				w.Close()
@@ -179,7 +177,7 @@ func TestAReaderThatWasOvertakenSaysSo(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer w.Close()
-	w.Write([]byte("1\n2\n"))
+	w.Store([]byte("1\n2\n"))
 	r, err := Open(path)
 	if err != nil {
 		t.Fatal(err)
@@ -188,7 +186,7 @@ func TestAReaderThatWasOvertakenSaysSo(t *testing.T) {
 	if got := rest(t, r); !cmp.Equal(got, []string{"1", "2"}) {
 		t.Errorf("got %q", got)
 	}
-	w.Write([]byte("345678\n" + strings.Repeat("123456789\n", 5)))
+	w.Store([]byte("345678\n" + strings.Repeat("123456789\n", 5)))
 	got := rest(t, r)
 	// The reader holds the part that it was in, so only what came after it is gone.
 	want := []string{"345678 [muster: 40 older bytes were rotated away]", "", "123456789"}
@@ -220,7 +218,7 @@ func TestFollowSurvivesRotation(t *testing.T) {
 			line := fmt.Sprintf("line %d ěščř", i)
 			want = append(want, line)
 			for _, b := range []byte(line + "\n") { // letters are cut everywhere
-				w.Write([]byte{b})
+				w.Store([]byte{b})
 			}
 		}
 	}()
@@ -247,7 +245,7 @@ func TestFollowGivesTheUnfinishedLineAtTheEnd(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		go func() {
 			for _, p := range []string{"a", "b\nc", "d"} {
-				w.Write([]byte(p))
+				w.Store([]byte(p))
 				<-time.After(time.Second)
 			}
 			w.Close()
@@ -280,9 +278,9 @@ func TestLinesHaveTheTimeOfTheirEnd(t *testing.T) {
 	var want []Line
 	for i := range 120 {
 		text := fmt.Sprintf("line %03d", i)
-		w.Write([]byte(text[:3]))
+		w.Store([]byte(text[:3]))
 		clock = clock.Add(time.Second)
-		w.Write([]byte(text[3:] + "\n"))
+		w.Store([]byte(text[3:] + "\n"))
 		want = append(want, Line{At: clock, Stream: "0.err", Text: text})
 		clock = clock.Add(time.Second)
 	}
@@ -316,7 +314,7 @@ func TestAnIndexIsNoLargerThanItsTimes(t *testing.T) {
 	clock := time.Now()
 	w.now = func() time.Time { return clock }
 	for range 10_000 {
-		w.Write([]byte("x\n"))
+		w.Store([]byte("x\n"))
 		clock = clock.Add(time.Millisecond)
 	}
 	w.Close()

@@ -1,10 +1,13 @@
 package capture
 
-import "bytes"
+import (
+	"bytes"
+	"errors"
+)
 
 // Tail is the last n lines of the log at path. It reads backwards from the end,
 // so the size of the log does not matter.
-func Tail(path string, n int) ([]Line, error) {
+func Tail(path string, n int) (lines []Line, err error) {
 	if n <= 0 {
 		return nil, nil
 	}
@@ -16,8 +19,7 @@ func Tail(path string, n int) ([]Line, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer r.Close()
-	var lines []Line
+	defer func() { err = errors.Join(err, r.Close()) }()
 	for line, err := range r.All() {
 		if err != nil {
 			return lines, err

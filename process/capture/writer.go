@@ -33,45 +33,46 @@ type Writer struct {
 func Create(path string, maxSize int64, keep int) (*Writer, error) {
 	w := &Writer{path: path, max: maxSize, keep: keep, now: time.Now}
 	var err error
-	if w.file, err = open(path); err != nil {
-		var p *fs.PathError
-		if errors.As(err, &p) {
-			err = p.Err
-		}
-		return nil, fmt.Errorf("%s: output cannot be kept: %w", path, err)
+	if w.file, err = open(path, 0); err != nil {
+		return nil, fmt.Errorf("%s: output cannot be kept: %w", path, cause(err))
 	}
 	if info, err := w.file.Stat(); err == nil {
 		w.size = info.Size()
 	}
-	if w.index, err = open(path + indexSuffix); err != nil {
-		w.index = nil // times are a convenience
-		return w, nil
+	// Without an index it goes as well: times are a convenience.
+	if index, err := open(path+indexSuffix, 0); err == nil {
+		w.resume(index)
 	}
-	w.resume()
 	return w, nil
 }
 
-func open(path string) (*os.File, error) {
-	return os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_RDWR, 0o666)
+func open(path string, flag int) (*os.File, error) {
+	return os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_RDWR|flag, 0o666)
 }
 
 // resume takes the base from an existing index, or begins one.
-func (w *Writer) resume() {
+func (w *Writer) resume(index *os.File) {
+	w.index = index
 	var first [recordSize]byte
-	if n, _ := w.index.ReadAt(first[:], 0); n == recordSize {
+	whole := int64(0)
+	if n, _ := index.ReadAt(first[:], 0); n == recordSize {
 		w.base = int64(binary.BigEndian.Uint64(first[:]))
-		if info, err := w.index.Stat(); err == nil {
-			w.index.Truncate(info.Size() - info.Size()%recordSize)
+		if info, err := index.Stat(); err == nil {
+			whole = info.Size() - info.Size()%recordSize
 		}
+	}
+	if err := index.Truncate(whole); err != nil {
+		w.index = nil
+		index.Close()
 		return
 	}
-	w.index.Truncate(0)
-	write(w.index, record{w.base, w.now().UnixNano()}.bytes())
+	if whole == 0 {
+		write(index, record{w.base, w.now().UnixNano()}.bytes())
+	}
 }
 
-// Write stores p, or counts it as lost. It always reports success.
-func (w *Writer) Write(p []byte) (int, error) {
-	all := len(p)
+// Store stores p, or counts it as lost.
+func (w *Writer) Store(p []byte) {
 	for len(p) > 0 {
 		room := int64(len(p))
 		if w.max > 0 {
@@ -84,7 +85,7 @@ func (w *Writer) Write(p []byte) (int, error) {
 		}
 		if !w.tell() {
 			w.lost += int64(len(p))
-			break
+			return
 		}
 		w.mark()
 		n, err := w.file.Write(p[:room])
@@ -93,10 +94,9 @@ func (w *Writer) Write(p []byte) (int, error) {
 		if err != nil {
 			w.lost += int64(len(p))
 			w.cause = err
-			break
+			return
 		}
 	}
-	return all, nil
 }
 
 // mark notes the time of what is written next.
@@ -116,12 +116,7 @@ func (w *Writer) tell() bool {
 	if w.lost == 0 {
 		return true
 	}
-	var p *fs.PathError
-	err := w.cause
-	if errors.As(err, &p) {
-		err = p.Err
-	}
-	note := fmt.Appendf(nil, "\n[muster: %d bytes of output lost: %v]\n", w.lost, err)
+	note := fmt.Appendf(nil, "\n[muster: %d bytes of output lost: %v]\n", w.lost, cause(w.cause))
 	if !write(w.file, note) {
 		return false
 	}
@@ -137,39 +132,63 @@ func write(f *os.File, p []byte) bool {
 		return true
 	}
 	if info, e := f.Stat(); n > 0 && e == nil {
-		f.Truncate(info.Size() - int64(n))
+		_ = f.Truncate(info.Size() - int64(n)) // or a torn piece stays: readers bear it
 	}
 	return false
 }
 
-// rotate makes the current part an old one. The new one is made first: without
-// room for it everything stays as it is.
+// rotate makes the current part an old one. The new one is made first, and its
+// place is emptied before it gets there: whatever does not work, everything
+// stays readable and the part grows on.
 func (w *Writer) rotate() {
 	const suffix = ".new"
-	file, err := open(w.path + suffix)
+	file, err := open(w.path+suffix, os.O_TRUNC)
 	if err != nil {
 		return
 	}
-	base := w.base + w.size
-	index, err := open(w.path + indexSuffix + suffix)
-	if err == nil && !write(index, record{base, w.now().UnixNano()}.bytes()) {
-		index.Close()
-		index = nil
+	if w.shift() != nil || os.Rename(w.path+suffix, w.path) != nil {
+		file.Close()
+		os.Remove(w.path + suffix)
+		return
 	}
+	w.closeFiles()
+	w.file, w.base, w.size = file, w.base+w.size, 0
+	w.index = w.begin()
+}
+
+// begin makes the index of a new part, beside the part. It is made under another
+// name, so that no reader finds it without its first record.
+func (w *Writer) begin() *os.File {
+	const suffix = ".new"
+	name := w.path + indexSuffix
+	index, err := open(name+suffix, os.O_TRUNC)
+	if err != nil {
+		return nil
+	}
+	if !write(index, record{w.base, w.now().UnixNano()}.bytes()) || os.Rename(name+suffix, name) != nil {
+		index.Close()
+		os.Remove(name + suffix)
+		return nil
+	}
+	return index
+}
+
+// shift moves all parts one place up, the oldest first, each before its index.
+func (w *Writer) shift() error {
 	last := w.parts()
 	if last == w.keep {
 		os.Remove(part(w.path, last))
 		os.Remove(part(w.path, last) + indexSuffix)
 		last--
 	}
-	for i := last + 1; i > 0; i-- {
-		os.Rename(part(w.path, i-1), part(w.path, i))
-		os.Rename(part(w.path, i-1)+indexSuffix, part(w.path, i)+indexSuffix)
+	for i := last; i >= 0; i-- {
+		if err := os.Rename(part(w.path, i), part(w.path, i+1)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		// One that has no index has none to move.
+		_ = os.Rename(part(w.path, i)+indexSuffix, part(w.path, i+1)+indexSuffix)
 	}
-	os.Rename(w.path+suffix, w.path)
-	os.Rename(w.path+indexSuffix+suffix, w.path+indexSuffix)
-	w.closeFiles()
-	w.file, w.index, w.base, w.size = file, index, base, 0
+	return nil
 }
 
 // parts is how many older parts there are.
@@ -190,15 +209,23 @@ func part(path string, i int) string {
 	return path + "." + strconv.Itoa(i)
 }
 
-func (w *Writer) closeFiles() error {
+func (w *Writer) closeFiles() {
 	if w.index != nil {
 		w.index.Close()
 	}
-	return w.file.Close()
+	w.file.Close()
 }
 
 // Close ends the log.
-func (w *Writer) Close() error {
+func (w *Writer) Close() {
 	w.tell()
-	return w.closeFiles()
+	w.closeFiles()
+}
+
+// cause is an error without the path that it is about.
+func cause(err error) error {
+	if p, ok := errors.AsType[*fs.PathError](err); ok {
+		return p.Err
+	}
+	return err
 }
