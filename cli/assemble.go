@@ -4,8 +4,6 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
-	"io"
-	"io/fs"
 	"os"
 	"os/user"
 	"path/filepath"
@@ -36,9 +34,6 @@ type assembly struct {
 
 // commandLine is where the words after -- are written.
 const commandLine = "command line"
-
-// maxFile bounds what is read of a job file: a wrong argument may be anything.
-const maxFile = 8 << 20
 
 // resolve reads all layers of the job that a command line means.
 func (e *Env) resolve(cmd *cobra.Command, f *jobFlags, args []string) (*assembly, error) {
@@ -75,85 +70,6 @@ func (e *Env) resolve(cmd *cobra.Command, f *jobFlags, args []string) (*assembly
 	}
 	a.fill()
 	return a, nil
-}
-
-// settingsFiles adds the site's and the user's file, as far as they are there.
-func (e *Env) settingsFiles(stack *spec.Stack) error {
-	paths, err := e.Paths()
-	if err != nil {
-		return err
-	}
-	for _, l := range []struct {
-		rank spec.Rank
-		path string
-	}{{spec.SiteFile, paths.Site}, {spec.UserFile, paths.User}} {
-		if l.path == "" {
-			continue
-		}
-		data, err := readFile(l.path)
-		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) && l.rank == spec.SiteFile {
-			continue
-		}
-		if err != nil {
-			return err
-		}
-		stack.Add(l.rank, e.relative(l.path), data)
-	}
-	return nil
-}
-
-func (e *Env) readJobFile(file string) (data []byte, name string, err error) {
-	if file == "-" {
-		data, err = io.ReadAll(io.LimitReader(e.Stdin, maxFile))
-		return data, "standard input", err
-	}
-	data, err = readFile(e.abs(file))
-	if errors.Is(err, fs.ErrNotExist) {
-		f := faultf(exitJobFile, "%s: no such file", file)
-		if near := spec.Suggest(filepath.Base(file), yamlFiles(filepath.Dir(e.abs(file)))); near != "" {
-			f.hint("did you mean %s?", filepath.Join(filepath.Dir(file), near))
-		}
-		return nil, file, f
-	}
-	var f *Fault
-	if errors.As(err, &f) {
-		return nil, file, faultf(exitJobFile, "%s: %w", file, errors.Unwrap(f.Err))
-	}
-	return data, file, err
-}
-
-// readFile reads a file that a person named.
-func readFile(path string) ([]byte, error) {
-	info, err := os.Stat(path)
-	switch {
-	case err != nil:
-		return nil, faultf(exitJobFile, "%s: %w", path, cause(err))
-	case info.IsDir():
-		return nil, faultf(exitJobFile, "%s: %w", path, errIsDir)
-	}
-	in, err := os.Open(path)
-	if err != nil {
-		return nil, faultf(exitJobFile, "%s: %w", path, cause(err))
-	}
-	defer in.Close()
-	data, err := io.ReadAll(io.LimitReader(in, maxFile))
-	if err != nil {
-		return nil, faultf(exitJobFile, "%s: %w", path, cause(err))
-	}
-	return data, nil
-}
-
-var errIsDir = errors.New("is a directory, a file is expected")
-
-func yamlFiles(dir string) []string {
-	entries, _ := os.ReadDir(dir)
-	var names []string
-	for _, entry := range entries {
-		if looksLikeJobFile(entry.Name()) {
-			names = append(names, entry.Name())
-		}
-	}
-	return names
 }
 
 // fill puts in what only a command line knows: a name for people, the default
@@ -243,82 +159,6 @@ func (a *assembly) build(ctx context.Context) error {
 		return errors.Join(problems...)
 	}
 	return nil
-}
-
-// faults gives findings their places in the job file.
-func (a *assembly) faults(code int, findings []plan.Finding) []error {
-	var out []error
-	for _, f := range findings {
-		out = append(out, a.fault(code, f.Path, f.Problem, f.Hint))
-	}
-	return out
-}
-
-func (a *assembly) fault(code int, path, problem, hint string) error {
-	text, origin := problem, a.written(path)
-	if path != "" && origin != commandLine {
-		text = path + ": " + text
-	}
-	if origin != "" && origin != commandLine {
-		text = origin + ": " + text
-	}
-	f := faultf(code, "%s", text)
-	if hint != "" {
-		f.hint("%s", hint)
-	}
-	return f
-}
-
-// written says where a value was written: itself, what is above it, or, for
-// what a role took over, the same key at the top level. Built-in values were
-// written nowhere.
-func (a *assembly) written(path string) string {
-	for _, candidate := range []string{path, withoutRole(path)} {
-		for candidate != "" {
-			for _, v := range a.resolved.Values {
-				if (v.Path == candidate || strings.HasPrefix(v.Path, candidate+".") || strings.HasPrefix(v.Path, candidate+"[")) && v.Origin != "built in" {
-					return v.Origin
-				}
-			}
-			candidate = candidate[:max(0, strings.LastIndexAny(candidate, ".["))]
-			if strings.HasPrefix(candidate, "roles") && strings.Count(candidate, ".") < 2 {
-				break // roles.NAME stands in the first line of anything in it
-			}
-		}
-	}
-	return ""
-}
-
-func withoutRole(path string) string {
-	parts := strings.SplitN(path, ".", 3)
-	if len(parts) == 3 && parts[0] == "roles" {
-		return parts[2]
-	}
-	return ""
-}
-
-// specFault gives the problems of a job file the exit status of what they stand
-// in: flags or files.
-func (e *Env) specFault(err error) error {
-	var list spec.Problems
-	if !errors.As(err, &list) {
-		return fault(exitJobFile, err)
-	}
-	var out []error
-	for _, p := range list {
-		code := exitJobFile
-		if strings.HasPrefix(p.File, "--") {
-			code = exitUsage
-		}
-		hint := p.Hint
-		p.Hint = ""
-		f := fault(code, p)
-		if hint != "" {
-			f.hint("%s", hint)
-		}
-		out = append(out, f)
-	}
-	return errors.Join(out...)
 }
 
 // user is the name of who runs this command.

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"errors"
-	"fmt"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -229,8 +228,8 @@ func gresGPUs(s string) (int, error) {
 	if len(parts) == 1 {
 		return 1, nil
 	}
-	var n int
-	if _, err := fmt.Sscanf(parts[len(parts)-1], "%d", &n); err != nil || n < 0 || len(parts) > 3 {
+	n, err := strconv.Atoi(parts[len(parts)-1])
+	if err != nil || n < 0 || len(parts) > 3 {
 		return 0, faultf(exitUsage, "--gres %s: not gpu:N", s).hint("as in --gres gpu:2, or --gpus 2")
 	}
 	return n, nil

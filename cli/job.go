@@ -1,6 +1,8 @@
 package cli
 
 import (
+	"cmp"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -8,9 +10,11 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
+	"github.com/muster-project/muster/api"
 	"github.com/muster-project/muster/plan"
 	"github.com/muster-project/muster/spec"
 )
@@ -23,19 +27,58 @@ type job struct {
 	Submitted time.Time
 }
 
-// jobs lists the jobs of the state directory, newest first. A directory that
-// cannot be read does not hide the others; what is wrong comes with the list.
+// jobs lists this user's jobs, newest first. A directory that cannot be read
+// does not hide the others; what is wrong comes with the list.
 func (e *Env) jobs() ([]job, error) {
+	roots, err := e.jobRoots()
+	if err != nil {
+		return nil, err
+	}
+	var all []job
+	var problems []error
+	for _, root := range roots {
+		jobs, err := jobsBelow(root)
+		all = append(all, jobs...)
+		problems = append(problems, err)
+	}
+	slices.SortFunc(all, func(a, b job) int {
+		return cmp.Or(b.Submitted.Compare(a.Submitted), strings.Compare(b.ID, a.ID))
+	})
+	return all, errors.Join(problems...)
+}
+
+// jobRoots are the directories in which this user's jobs lie: their own state
+// directory and, where an administrator's server takes them, their part of its.
+func (e *Env) jobRoots() ([]string, error) {
 	paths, err := e.Paths()
 	if err != nil {
 		return nil, err
 	}
-	entries, err := os.ReadDir(paths.Jobs())
+	roots := []string{paths.Jobs()}
+	mine := func(state string) string { return filepath.Join(state, "users", strconv.Itoa(os.Getuid()), "jobs") }
+	if e.sharedServes() {
+		return append(roots, mine(sharedState)), nil
+	}
+	if e.Getenv("MUSTER_SOCKET") == "" {
+		return roots, nil
+	}
+	c := api.NewClient(paths.Socket, nil)
+	defer c.Close()
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
+	defer cancel()
+	if h, err := c.Hello(ctx); err == nil && h.Shared { // without a server there is nothing to ask
+		roots = append(roots, mine(h.State))
+	}
+	return roots, nil
+}
+
+func jobsBelow(root string) ([]job, error) {
+	entries, err := os.ReadDir(root)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, fault(exitRefused, fmt.Errorf("%s: jobs cannot be listed: %w", paths.Jobs(), cause(err)))
+		return nil, fault(exitRefused, fmt.Errorf("%s: jobs cannot be listed: %w", root, cause(err)))
 	}
 	var all []job
 	var problems []error
@@ -43,22 +86,15 @@ func (e *Env) jobs() ([]job, error) {
 		if !entry.IsDir() || strings.HasPrefix(entry.Name(), ".") {
 			continue
 		}
-		j, err := openJob(paths.Job(entry.Name()))
-		if errors.Is(err, fs.ErrNotExist) {
-			continue // is being submitted, or was never
-		}
-		if err != nil {
+		j, err := openJob(filepath.Join(root, entry.Name()))
+		switch {
+		case errors.Is(err, fs.ErrNotExist): // is being submitted, or was never
+		case err != nil:
 			problems = append(problems, err)
-			continue
+		default:
+			all = append(all, j)
 		}
-		all = append(all, j)
 	}
-	slices.SortFunc(all, func(a, b job) int {
-		if c := b.Submitted.Compare(a.Submitted); c != 0 {
-			return c
-		}
-		return strings.Compare(b.ID, a.ID)
-	})
 	return all, errors.Join(problems...)
 }
 

@@ -68,9 +68,6 @@ func (e *Env) xdg(name, fallback string) (string, error) {
 // Jobs is the directory of all jobs' directories.
 func (p Paths) Jobs() string { return filepath.Join(p.State, "jobs") }
 
-// Job is the directory of one job.
-func (p Paths) Job(id string) string { return filepath.Join(p.State, "jobs", id) }
-
 // abs makes a path absolute against the working directory of the command.
 func (e *Env) abs(path string) string {
 	if filepath.IsAbs(path) {
