@@ -20,7 +20,7 @@ import (
 type Starter struct {
 	Socket string
 	State  string
-	Argv   []string // command line of the server
+	Argv   []string // command line of the server; empty: somebody else starts it
 	Env    []string // nil: this process's own
 
 	mu    sync.Mutex
@@ -37,6 +37,12 @@ const (
 func (s *Starter) Ensure(ctx context.Context) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if len(s.Argv) == 0 { // not ours to start, and its state directory not ours to touch
+		if s.answers(ctx) {
+			return nil
+		}
+		return Errorf(CodeBusy, "%s: the machine's server does not answer", s.Socket).WithHint("its administrator starts it with: muster serve --shared")
+	}
 	if err := os.MkdirAll(s.State, 0o700); err != nil {
 		return unwritable(s.State, err)
 	}
@@ -101,9 +107,6 @@ func (s *Starter) answers(ctx context.Context) bool {
 // start starts a server in a session of its own, so that no terminal and no
 // client takes it along, and waits until it answers.
 func (s *Starter) start(ctx context.Context) error {
-	if len(s.Argv) == 0 {
-		return fmt.Errorf("%s: no server answers", s.Socket)
-	}
 	path := filepath.Join(s.State, "serve.log")
 	log, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o600)
 	if err != nil {
