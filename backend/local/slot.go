@@ -130,7 +130,7 @@ func (g *gang) watch(s *slot, proc *Process, child *exec.Cmd) {
 			g.Log.Warn("executor cannot be waited for", "slot", s.ID, "error", err)
 		}
 	}
-	how, status := "ended while nobody watched", 0
+	how, status := "vanished", 0 // not our child: nobody can tell its status
 	if child != nil {
 		child.Wait() // all that it can say is in the state
 		how, status = ending(child.ProcessState)
@@ -174,7 +174,8 @@ func (g *gang) awaitFree(s *slot, how string, status int) {
 	gone := backend.Gone{Slot: s.ID, Status: status}
 	if !released {
 		gone.Class, gone.Reason = event.ClassLost, "executor "+how
-		if last := lastLine(filepath.Join(g.slotDir(s.ID), logFile)); last != "" {
+		// What an executor wrote last explains an end of its own, not a kill.
+		if last := lastLine(filepath.Join(g.slotDir(s.ID), logFile)); last != "" && status > 0 && status < 128 {
 			gone.Reason += ": " + last
 		}
 	}
