@@ -10,6 +10,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
+	"runtime/debug"
 
 	"github.com/muster-project/muster/plan"
 	"github.com/muster-project/muster/storage/archive"
@@ -44,6 +46,10 @@ func (e *executor) prepare(ctx context.Context, dir string, ports []plan.Port) (
 	if err := e.localise(ctx, filepath.Join(dir, workDir)); err != nil {
 		return nil, err
 	}
+	// Unpacking took more memory than the rest of our life does. Pools let go of
+	// theirs at the second collection only.
+	runtime.GC()
+	debug.FreeOSMemory()
 	if err := e.interpreter(filepath.Join(dir, toolDir)); err != nil {
 		return nil, err
 	}
