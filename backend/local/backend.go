@@ -87,12 +87,8 @@ func check(p *plan.Plan, k api.Capacity) []plan.Finding {
 				Hint: "make one, and name it: python: {venv: DIR} or python: {interpreter: FILE}"})
 		}
 	}
-	if len(p.Native) > 0 {
-		for name := range p.Native {
-			if name == "local" {
-				out = append(out, plan.Finding{Path: "native.local", Problem: "the local backend has no settings of its own"})
-			}
-		}
+	if _, written := p.Native["local"]; written {
+		out = append(out, plan.Finding{Path: "native.local", Problem: "the local backend has no settings of its own"})
 	}
 	if k.Trouble != "" && asksGPU(p) {
 		out = append(out, plan.Finding{Path: "gpus", Problem: k.Trouble, Hint: "nvidia-smi -L should list the GPUs of this machine"})

@@ -92,7 +92,7 @@ func (e *Engine) Run(ctx context.Context) {
 			return
 		case <-e.wake:
 		case <-sweep.C:
-			e.touchAll()
+			e.touchAll(ctx)
 		case <-tick.C:
 			if !e.anybody() {
 				continue
@@ -105,8 +105,8 @@ func (e *Engine) Run(ctx context.Context) {
 	}
 }
 
-func (e *Engine) touchAll() {
-	unlock, err := e.ledger.Lock(context.Background())
+func (e *Engine) touchAll(ctx context.Context) {
+	unlock, err := e.ledger.Lock(ctx)
 	if err != nil {
 		return
 	}
@@ -137,8 +137,8 @@ func (e *Engine) poke() {
 
 // Request puts a request into the queue, or finds it there: it is the same if
 // job and number are. The ticket is 0 the first time; a coordinator that comes
-// back with the one it was given keeps its place. Leave is called when the
-// coordinator no longer listens; its request keeps its place until Drop.
+// back with the one it was given keeps its place. A request whose coordinator
+// no longer listens keeps its place until Drop.
 func (e *Engine) Request(w Wanted, uid int) (ticket int64, answers <-chan Answer) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
