@@ -25,9 +25,14 @@ func (e *executor) checkGrant() error {
 	return nil
 }
 
-// present looks for a device where NVIDIA's driver shows it. An identifier of
-// another kind than the driver's cannot be looked up and is believed.
+// present looks for a device where NVIDIA's driver shows it. Where that driver
+// is not, or the identifier is of another kind, nothing can be looked up, and
+// the grant is believed.
 func present(id, root string) bool {
+	driver := filepath.Join(root, "proc/driver/nvidia/gpus")
+	if _, err := os.Stat(driver); err != nil {
+		return true
+	}
 	if _, err := strconv.ParseUint(id, 10, 32); err == nil {
 		_, err := os.Stat(filepath.Join(root, "dev", "nvidia"+id))
 		return err == nil
@@ -35,7 +40,7 @@ func present(id, root string) bool {
 	if !strings.HasPrefix(id, "GPU-") {
 		return true
 	}
-	files, _ := filepath.Glob(filepath.Join(root, "proc/driver/nvidia/gpus/*/information"))
+	files, _ := filepath.Glob(filepath.Join(driver, "*", "information"))
 	for _, file := range files {
 		text, err := os.ReadFile(file)
 		if err == nil && strings.Contains(string(text), id) {

@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/muster-project/muster/process/capture"
 	"github.com/muster-project/muster/wire"
 )
 
@@ -48,7 +49,7 @@ func (e *executor) sendLog(ctx context.Context, address string, o wire.OpenLog, 
 	if failure != nil || err != nil {
 		return errors.Join(err, failure)
 	}
-	defer f.Close()
+	defer func() { _ = f.Close() }()
 	stop := context.AfterFunc(ctx, out.Abort)
 	defer stop()
 	if err := follow(ctx, out, f, o.Follow, running); err != nil {
@@ -59,22 +60,20 @@ func (e *executor) sendLog(ctx context.Context, address string, o wire.OpenLog, 
 }
 
 // openFile opens a log at the wanted place.
-func (e *executor) openFile(o wire.OpenLog) (*os.File, error) {
-	if !logName.MatchString(o.Name) || o.Incarnation < 1 {
+func (e *executor) openFile(o wire.OpenLog) (*capture.Bytes, error) {
+	path := filepath.Join(e.Root, strconv.Itoa(o.Incarnation), logDir, o.Name)
+	if _, err := os.Stat(path); !logName.MatchString(o.Name) || o.Incarnation < 1 || err != nil {
 		return nil, fmt.Errorf("%s: no such log", o.Name)
 	}
-	f, err := os.Open(filepath.Join(e.Root, strconv.Itoa(o.Incarnation), logDir, o.Name))
+	f, err := capture.OpenBytes(path, o.Offset)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", o.Name, cause(err))
-	}
-	if _, err := f.Seek(o.Offset, io.SeekStart); err != nil {
-		return nil, errors.Join(err, f.Close())
 	}
 	return f, nil
 }
 
 // follow copies until the end of the file, and beyond as long as the task runs.
-func follow(ctx context.Context, out io.Writer, f *os.File, on bool, running func() bool) error {
+func follow(ctx context.Context, out io.Writer, f io.Reader, on bool, running func() bool) error {
 	tick := time.NewTicker(200 * time.Millisecond)
 	defer tick.Stop()
 	for {
