@@ -33,9 +33,11 @@ func present(id, root string) bool {
 	if _, err := os.Stat(driver); err != nil {
 		return true
 	}
-	if _, err := strconv.ParseUint(id, 10, 32); err == nil {
-		_, err := os.Stat(filepath.Join(root, "dev", "nvidia"+id))
-		return err == nil
+	if n, err := strconv.Atoi(id); err == nil {
+		// The driver counts what is there from 0; the names need not begin there
+		// in a container that was given some of them.
+		nodes, _ := filepath.Glob(filepath.Join(root, "dev", "nvidia[0-9]*"))
+		return n < len(nodes)
 	}
 	if !strings.HasPrefix(id, "GPU-") {
 		return true
