@@ -81,8 +81,9 @@ func (a *assembly) fill() {
 	}
 	if job.Workdir == (spec.Workdir{}) {
 		// Where every node sees this directory, tasks run in it as the command
-		// would without muster; else it is sent.
-		job.Workdir = spec.Workdir{Path: a.dir, InPlace: true}
+		// would without muster; else it is sent. Files that are to come along would
+		// litter it, so then each task gets a copy, too.
+		job.Workdir = spec.Workdir{Path: a.dir, InPlace: len(job.Files) == 0}
 	}
 	python := &job.Python
 	for _, p := range []*string{&python.Interpreter, &python.Venv, &python.Requirements, &python.Archive, &python.Conda} {
@@ -95,9 +96,9 @@ func (a *assembly) fill() {
 
 // defaultName is the job file's name, or that of the script in the command.
 func (a *assembly) defaultName() string {
-	name := ""
-	if a.file != "" && a.file != "-" {
-		name = a.file
+	name := a.file
+	if name == "-" {
+		name = "stdin"
 	}
 	for _, word := range a.command {
 		if name == "" || strings.HasSuffix(word, ".py") && a.file == "" {

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"syscall"
 
 	"github.com/muster-project/muster/spec"
 )
@@ -27,7 +28,7 @@ func (e *Env) settingsFiles(stack *spec.Stack) error {
 			continue
 		}
 		data, err := readFile(l.path)
-		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) && l.rank == spec.SiteFile {
+		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) || errors.Is(err, fs.ErrPermission) && l.rank == spec.SiteFile {
 			continue
 		}
 		if err != nil {

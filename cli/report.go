@@ -82,7 +82,7 @@ func (r *report) text(e *Env, w io.Writer, wide bool) error {
 	for _, warning := range r.Warnings {
 		fmt.Fprintf(w, "warning    %s\n", warning)
 	}
-	if !r.Alive && r.Ended.IsZero() {
+	if !r.Alive && r.Ended.IsZero() && r.Term > 0 {
 		fmt.Fprintf(w, "stale      no coordinator is writing; newest fact %s ago\n", span(e.Now().Sub(r.Heard)))
 	}
 	if len(r.Tasks) > 0 {

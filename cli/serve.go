@@ -86,7 +86,7 @@ func (e *Env) serve(ctx context.Context, o serveOptions) error {
 		State: paths.State, Socket: paths.Socket, Shared: o.shared, Idle: o.idle,
 		Coordinator: executor.Self("coordinator"), Serve: executor.Self("serve"),
 		Version: version.String(), Machine: machine, Claims: claimDirs(paths),
-		Seal: seal, Log: slog.New(slog.NewTextHandler(e.Stderr, nil)),
+		SiteFile: paths.Site, Seal: seal, Log: slog.New(slog.NewTextHandler(e.Stderr, nil)),
 	})
 	var stop interruption
 	if errors.As(context.Cause(ctx), &stop) {

@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 
@@ -29,6 +30,9 @@ func (e *Env) client(ctx context.Context) (*api.Client, error) {
 	starter := &api.Starter{Socket: paths.Socket, State: paths.State, Argv: executor.Self("serve"), Env: e.serverEnviron(paths)}
 	if e.sharedServes() || paths.Socket == api.SharedSocket {
 		starter.Socket, starter.Argv = api.SharedSocket, nil
+	} else if err := os.MkdirAll(paths.State, 0o700); err != nil {
+		return nil, faultf(exitRefused, "%s: state directory cannot be made: %w", paths.State, cause(err)).
+			hint("set MUSTER_HOME to a directory that you may write")
 	}
 	c, _, err := api.Connect(ctx, starter, version.String())
 	return c, refused(err)
