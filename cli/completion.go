@@ -32,8 +32,8 @@ func (e *Env) completionCommand() *cobra.Command {
 }
 
 // completeJobs offers job ids, newest first, with their names.
-func (e *Env) completeJobs(_ *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
-	jobs, _ := e.jobs() // a completion never complains
+func (e *Env) completeJobs(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
+	jobs, _ := e.jobs(cmd.Context()) // a completion never complains
 	var out []string
 	for _, j := range jobs {
 		out = append(out, j.ID+"\t"+j.Plan.Name)

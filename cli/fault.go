@@ -91,24 +91,25 @@ func tell(w io.Writer, err error) {
 }
 
 // flatten takes joined errors apart, so that each problem is a line of its own.
+// Problems inside a fault have its status; its hints follow the last.
 func flatten(err error) []error {
-	var f *Fault
-	if joined, ok := err.(interface{ Unwrap() []error }); ok {
+	switch e := err.(type) { //nolint:errorlint // this very error is meant, not one inside it
+	case interface{ Unwrap() []error }:
 		var all []error
-		for _, one := range joined.Unwrap() {
+		for _, one := range e.Unwrap() {
 			all = append(all, flatten(one)...)
 		}
 		return all
-	}
-	if errors.As(err, &f) && err == error(f) {
-		if inner := flatten(f.Err); len(inner) > 1 {
-			for i := range inner {
-				inner[i] = &Fault{Code: f.Code, Err: inner[i]}
-			}
-			last := inner[len(inner)-1].(*Fault)
-			last.Hints = append(last.Hints, f.Hints...)
-			return inner
+	case *Fault:
+		inner := flatten(e.Err)
+		if len(inner) < 2 {
+			break
 		}
+		for i := range inner {
+			inner[i] = fault(e.Code, inner[i])
+		}
+		inner[len(inner)-1] = &Fault{Code: e.Code, Err: inner[len(inner)-1], Hints: e.Hints}
+		return inner
 	}
 	return []error{err}
 }
@@ -125,13 +126,13 @@ func hintsOf(err error) []string {
 		}
 	}
 	for ; err != nil; err = errors.Unwrap(err) {
-		if f, ok := err.(*Fault); ok {
-			for _, h := range f.Hints {
+		switch e := err.(type) { //nolint:errorlint // each layer is looked at by itself
+		case *Fault:
+			for _, h := range e.Hints {
 				add(h)
 			}
-		}
-		if h, ok := err.(hinter); ok {
-			add(h.Hint())
+		case hinter:
+			add(e.Hint())
 		}
 	}
 	return hints

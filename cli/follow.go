@@ -73,6 +73,9 @@ func (f *follower) loop(ctx context.Context, facts <-chan fact) (event.Outcome, 
 	tick := time.NewTicker(200 * time.Millisecond)
 	defer tick.Stop()
 	answers := make(chan answer, 1)
+	ready := make(chan struct{})
+	close(ready)
+	var more <-chan struct{} // ready while logs are waiting to be shown
 	for {
 		select {
 		case fact, ok := <-facts:
@@ -98,10 +101,17 @@ func (f *follower) loop(ctx context.Context, facts <-chan fact) (event.Outcome, 
 			if a == stopJob {
 				f.stop(ctx)
 			}
-		case <-tick.C:
-			if err := f.logs.pump(); err != nil {
+		case <-more:
+			more = nil
+			atEnd, err := f.logs.pump()
+			if err != nil {
 				return event.Outcome{}, err
 			}
+			if !atEnd {
+				more = ready
+			}
+		case <-tick.C:
+			more = ready
 			f.draw()
 		}
 	}
@@ -142,7 +152,7 @@ func (f *follower) take(ev event.Event) *event.Outcome {
 }
 
 // flush shows what a task printed before its end is told.
-func (f *follower) flush() { _ = f.logs.pump() } // the next pump meets the same error
+func (f *follower) flush() { _, _ = f.logs.pump() } // the next pump meets the same error
 
 // progress tells each tenth of the way off a terminal, where there is no bar.
 func (f *follower) progress() {

@@ -29,8 +29,8 @@ type job struct {
 
 // jobs lists this user's jobs, newest first. A directory that cannot be read
 // does not hide the others; what is wrong comes with the list.
-func (e *Env) jobs() ([]job, error) {
-	roots, err := e.jobRoots()
+func (e *Env) jobs(ctx context.Context) ([]job, error) {
+	roots, err := e.jobRoots(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -49,7 +49,7 @@ func (e *Env) jobs() ([]job, error) {
 
 // jobRoots are the directories in which this user's jobs lie: their own state
 // directory and, where an administrator's server takes them, their part of its.
-func (e *Env) jobRoots() ([]string, error) {
+func (e *Env) jobRoots(ctx context.Context) ([]string, error) {
 	paths, err := e.Paths()
 	if err != nil {
 		return nil, err
@@ -64,7 +64,7 @@ func (e *Env) jobRoots() ([]string, error) {
 	}
 	c := api.NewClient(paths.Socket, nil)
 	defer c.Close()
-	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()
 	if h, err := c.Hello(ctx); err == nil && h.Shared { // without a server there is nothing to ask
 		roots = append(roots, mine(h.State))
@@ -119,8 +119,8 @@ func openJob(dir string) (job, error) {
 
 // find gives the jobs that words name: ids, unique first letters of ids, or
 // names. Without words it is the newest job.
-func (e *Env) find(words []string) ([]job, error) {
-	all, listing := e.jobs()
+func (e *Env) find(ctx context.Context, words []string) ([]job, error) {
+	all, listing := e.jobs(ctx)
 	if len(words) == 0 {
 		if len(all) == 0 {
 			return nil, errors.Join(listing, faultf(exitRefused, "no job: none was submitted yet").hint("muster run --help shows how to start one"))
@@ -144,8 +144,8 @@ func (e *Env) find(words []string) ([]job, error) {
 }
 
 // one is find for a verb that takes at most one job.
-func (e *Env) one(words []string) (job, error) {
-	found, err := e.find(words)
+func (e *Env) one(ctx context.Context, words []string) (job, error) {
+	found, err := e.find(ctx, words)
 	if err != nil {
 		return job{}, err
 	}

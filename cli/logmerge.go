@@ -179,11 +179,8 @@ func (t *logTail) open(id plan.TaskID, number int) {
 // mostLines bounds one pump, so that a chatty job does not keep run from its signals.
 const mostLines = 2000
 
-// pump shows what was printed since the last one.
-func (t *logTail) pump() error {
-	_, err := t.step(mostLines, false)
-	return err
-}
+// pump shows what was printed since the last one, and says whether that was all.
+func (t *logTail) pump() (atEnd bool, err error) { return t.step(mostLines, false) }
 
 // drain shows all that is left and closes the logs.
 func (t *logTail) drain() error {

@@ -18,7 +18,7 @@ func (e *Env) psCommand() *cobra.Command {
 		Example: "  muster ps\n  muster ps -a -o name\n  muster ps -o json",
 		Args:    count(0, 0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			jobs, listing := e.jobs()
+			jobs, listing := e.jobs(cmd.Context())
 			if jobs == nil && listing != nil {
 				return listing
 			}

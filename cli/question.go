@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"strings"
@@ -58,7 +59,7 @@ func (e *Env) readLine(ctx context.Context) (string, bool) {
 		if ctx.Err() != nil {
 			return "", false
 		}
-		if err == unix.EINTR || err == nil && n == 0 {
+		if errors.Is(err, unix.EINTR) || err == nil && n == 0 {
 			continue
 		}
 		if err != nil {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -24,8 +25,8 @@ func (e *Env) verbs() []*cobra.Command {
 	}
 }
 
-// The order of the verbs is ours; cobra has only a global switch for that.
-func init() { cobra.EnableCommandSorting = false }
+// unsorted keeps our order of the verbs; cobra has only a global switch for that.
+var unsorted sync.Once
 
 // groups order the verbs in the help text.
 var groups = []*cobra.Group{
@@ -39,6 +40,7 @@ var groups = []*cobra.Group{
 // entry of the package.
 func Run(env Env) int {
 	e := &env
+	unsorted.Do(func() { cobra.EnableCommandSorting = false })
 	root := &cobra.Command{
 		Use: "muster", DisableFlagsInUseLine: true,
 		Short: "run distributed deep-learning jobs on what you already have",

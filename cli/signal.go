@@ -28,7 +28,7 @@ func (e *Env) signalCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			j, err := e.one(args[:len(args)-1])
+			j, err := e.one(cmd.Context(), args[:len(args)-1])
 			if err != nil {
 				return err
 			}

@@ -16,7 +16,7 @@ func (e *Env) statusCommand() *cobra.Command {
 		Args:              count(0, 1, "JOB"),
 		ValidArgsFunction: e.completeJobs,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			j, err := e.one(args)
+			j, err := e.one(cmd.Context(), args)
 			if err != nil {
 				return err
 			}

@@ -23,7 +23,7 @@ func (e *Env) waitCommand() *cobra.Command {
 		Args:              count(1, -1, "JOB"),
 		ValidArgsFunction: e.completeJobs,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			jobs, err := e.find(args)
+			jobs, err := e.find(cmd.Context(), args)
 			if err != nil {
 				return err
 			}
