@@ -10,7 +10,6 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/klauspost/compress/zstd"
 	"golang.org/x/sys/unix"
 )
 
@@ -21,9 +20,7 @@ import (
 // Same content gives the same bytes as long as the compressor stays the same; a
 // new version of it costs one more upload, nothing else.
 func Pack(ctx context.Context, w io.Writer, dir string, o Options) (Summary, error) {
-	// One encoder goroutine: the machine has other work, and a writer that fails
-	// then stops us at once.
-	z, err := zstd.NewWriter(w, zstd.WithEncoderConcurrency(1), zstd.WithEncoderLevel(zstd.SpeedDefault))
+	z, err := newFrames(w)
 	if err != nil {
 		return Summary{}, fmt.Errorf("%s: cannot pack: %w", dir, err)
 	}
@@ -33,21 +30,15 @@ func Pack(ctx context.Context, w io.Writer, dir string, o Options) (Summary, err
 	}
 	ig := newIgnorer(o.Ignore)
 	if err := p.walk("", ig); err != nil {
-		return Summary{}, errors.Join(err, abort(z))
+		return Summary{}, err
 	}
 	if len(p.problems) > 0 {
-		return Summary{}, errors.Join(append(p.problems, abort(z))...)
+		return Summary{}, errors.Join(p.problems...)
 	}
 	if err := errors.Join(p.out.Close(), z.Close()); err != nil {
 		return Summary{}, fmt.Errorf("%s: cannot pack: %w", dir, err)
 	}
 	return p.sum, nil
-}
-
-// abort frees the encoder without finishing what it wrote.
-func abort(z *zstd.Encoder) error {
-	z.Reset(nil)
-	return z.Close()
 }
 
 type packer struct {
