@@ -57,8 +57,8 @@ func TestPyTorchFourRanksTwoInATaskLearnTheSameModel(t *testing.T) {
 	falling(t, log)
 	var ranks strings.Builder
 	for line := range strings.Lines(log) {
-		if strings.HasPrefix(line, "rank ") {
-			ranks.WriteString(strings.TrimPrefix(line, "rank "))
+		if rest, ok := strings.CutPrefix(line, "rank "); ok {
+			ranks.WriteString(rest)
 		}
 	}
 	sameWeights(t, ranks.String(), 4)
