@@ -32,6 +32,9 @@ func line(seq, term int64, value string, more bool) string {
 }
 
 func TestReadSkipsWhatWasTorn(t *testing.T) {
+	old := longest
+	longest = 100 << 10
+	t.Cleanup(func() { longest = old })
 	a, b, c := line(2, 1, "a", false), line(3, 1, "b", false), line(4, 1, "c", false)
 	b1, b2 := line(3, 1, "b1", true), line(4, 1, "b2", false)
 	for name, tc := range map[string]struct {
