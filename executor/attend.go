@@ -39,7 +39,7 @@ func (e *executor) attend(ctx context.Context, dir string, tree *process.Tree, p
 			result := tree.Result()
 			d := ended{result: result, report: reports.read(true)}
 			d.report.ready = !ready && isReady(dir, 0)
-			d.stderr = tail(logPath(dir, blamed(result), "err"))
+			d.stderr = tail(logPath(dir, blamed(result), "err")) //nolint:contextcheck // the last words are read also when we are ending
 			e.tell(ctx, d)
 			return
 		}

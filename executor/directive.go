@@ -18,12 +18,11 @@ import (
 // directive is one order of the coordinator. It may come late or twice: what it
 // names is compared with what is, and only a step forward is taken.
 type directive struct {
-	ctx  context.Context // of what it starts
 	conn *wire.Conn
 	wire.Directive
 }
 
-func (d directive) apply(e *executor) {
+func (d directive) apply(ctx context.Context, e *executor) {
 	if d.conn != e.conn {
 		return // of a link that has been left
 	}
@@ -35,15 +34,15 @@ func (d directive) apply(e *executor) {
 			e.stop(wire.Stop{Incarnation: e.now.number, Now: d.Stop != nil}, e.now.ours)
 		}
 	case d.Prepare != nil:
-		e.onPrepare(d.ctx, *d.Prepare)
+		e.onPrepare(ctx, *d.Prepare)
 	case d.Start != nil:
-		e.onStart(d.ctx, *d.Start)
+		e.onStart(ctx, *d.Start)
 	case d.Stop != nil:
 		e.onStop(*d.Stop)
 	case d.Signal != nil:
-		e.onSignal(d.ctx, *d.Signal)
+		e.onSignal(ctx, *d.Signal)
 	case d.OpenLog != nil:
-		e.openLog(d.ctx, *d.OpenLog)
+		e.openLog(ctx, *d.OpenLog)
 	case d.Quit != nil:
 		e.quit = true
 		e.end(fmt.Errorf("coordinator says: %s", d.Quit.Reason))
@@ -152,7 +151,7 @@ func (e *executor) onSignal(ctx context.Context, s wire.Signal) {
 	}
 	e.signalled[s.Request] = pending
 	i, sig := &e.now, signalNumber(s.Signal)
-	answer := func(text string) { signalDone{s.Request, text}.apply(e) }
+	answer := func(text string) { signalDone{s.Request, text}.apply(ctx, e) }
 	switch {
 	case sig == 0:
 		answer(fmt.Sprintf("%s: no such signal", s.Signal))
@@ -175,7 +174,7 @@ const pending = "\x00"
 
 type signalDone struct{ request, text string }
 
-func (s signalDone) apply(e *executor) {
+func (s signalDone) apply(_ context.Context, e *executor) {
 	e.signalled[s.request] = s.text
 	e.send(wire.Message{Signalled: &wire.Signalled{Request: s.request, Error: s.text}})
 }

@@ -66,7 +66,7 @@ func (e *executor) look(ctx context.Context) {
 		if <-seen.linked {
 			wait = lookLinked
 		}
-		t := time.NewTimer(wait/2 + rand.N(wait)) //nolint:gosec // jitter
+		t := time.NewTimer(wait/2 + rand.N(wait)) // jitter
 		select {
 		case <-t.C:
 		case <-e.unlinked:
@@ -83,7 +83,7 @@ type looked struct {
 	linked chan bool // of size 1
 }
 
-func (l looked) apply(e *executor) {
+func (l looked) apply(_ context.Context, e *executor) {
 	l.linked <- e.conn != nil
 	if l.ok {
 		e.dirOK = time.Now()

@@ -2,6 +2,7 @@ package executor
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -91,7 +92,9 @@ func TestF104DevicesAreTheGrantExactly(t *testing.T) {
 		e := &executor{Context: Context{Resources: plan.Resources{GPUs: tc.gpus}, Devices: tc.devices}}
 		err := e.checkGrant()
 		node, _ := os.Hostname()
-		if tc.want == "" != (err == nil) || err != nil && !(strings.Contains(err.Error(), tc.want) && strings.Contains(err.Error(), node)) {
+		text := fmt.Sprint(err)
+		refused := tc.want != ""
+		if refused != (err != nil) || refused && (!strings.Contains(text, tc.want) || !strings.Contains(text, node)) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

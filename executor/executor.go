@@ -84,7 +84,9 @@ type executor struct {
 }
 
 // input is one thing that a goroutine tells the loop.
-type input interface{ apply(e *executor) }
+type input interface {
+	apply(ctx context.Context, e *executor)
+}
 
 // Run runs the executor of a slot until its coordinator tells it to quit (nil),
 // the lease is over (ErrLease) or ctx is done (ErrTerminated). When it returns,
@@ -158,7 +160,7 @@ func (e *executor) loop(outer, inner context.Context) error {
 	for !e.over() {
 		select {
 		case in := <-e.in:
-			in.apply(e)
+			in.apply(inner, e)
 		case <-e.beat.C:
 			e.sendBeat()
 		case <-e.lease.C:

@@ -75,7 +75,7 @@ type prepared struct {
 	err   error
 }
 
-func (p prepared) apply(e *executor) {
+func (p prepared) apply(_ context.Context, e *executor) {
 	i := &e.now
 	switch {
 	case i.stopping != nil:
@@ -106,7 +106,7 @@ func (e *executor) start(ctx context.Context, s wire.Start) {
 	dir := i.dir
 	e.wg.Go(func() {
 		tree, err := e.launch(ctx, dir, s.Launch)
-		if !e.tell(ctx, launched{ctx: ctx, tree: tree, err: err}) && tree != nil {
+		if !e.tell(ctx, launched{tree: tree, err: err}) && tree != nil {
 			tree.Stop(0, 0, true)
 			<-tree.Done()
 		}
@@ -115,12 +115,11 @@ func (e *executor) start(ctx context.Context, s wire.Start) {
 
 // launched ends the starting of an incarnation.
 type launched struct {
-	ctx  context.Context
 	tree *process.Tree
 	err  error
 }
 
-func (l launched) apply(e *executor) {
+func (l launched) apply(ctx context.Context, e *executor) {
 	i := &e.now
 	i.starting = false
 	if l.err != nil {
@@ -139,7 +138,7 @@ func (l launched) apply(e *executor) {
 	if i.stopping != nil {
 		e.stopTree(*i.stopping)
 	}
-	ctx, dir, tree, port := l.ctx, i.dir, i.tree, i.told[i.first]
+	dir, tree, port := i.dir, i.tree, i.told[i.first]
 	e.wg.Go(func() { e.attend(ctx, dir, tree, port) })
 }
 
@@ -150,8 +149,8 @@ type ended struct {
 	stderr []string
 }
 
-func (d ended) apply(e *executor) {
-	d.report.apply(e)
+func (d ended) apply(ctx context.Context, e *executor) {
+	d.report.apply(ctx, e)
 	i := &e.now
 	i.usage = process.Usage{CPU: d.result.CPU}
 	i.tree = nil

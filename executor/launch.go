@@ -55,7 +55,7 @@ func write(dir string, files map[string][]byte, fill func(string) string) error 
 	if err != nil {
 		return fmt.Errorf("%s: %w", dir, cause(err))
 	}
-	defer root.Close()
+	defer func() { _ = root.Close() }()
 	for name, content := range files {
 		if parent := filepath.Dir(name); parent != "." {
 			if err := root.MkdirAll(parent, 0o700); err != nil {

@@ -58,7 +58,7 @@ func (c *connector) once(ctx context.Context) error {
 			c.e.tell(ctx, unlinked{conn: conn, heard: conn.Heard()})
 			return errors.Join(err, conn.Close())
 		}
-		if !c.e.tell(ctx, directive{ctx: ctx, conn: conn, Directive: d}) {
+		if !c.e.tell(ctx, directive{conn: conn, Directive: d}) {
 			return nil
 		}
 	}
@@ -67,7 +67,7 @@ func (c *connector) once(ctx context.Context) error {
 func (c *connector) pause(ctx context.Context) {
 	wait := min(firstWait<<min(c.tries, 10), lastWait)
 	c.tries++
-	t := time.NewTimer(wait/2 + rand.N(wait)) //nolint:gosec // jitter
+	t := time.NewTimer(wait/2 + rand.N(wait)) // jitter
 	defer t.Stop()
 	select {
 	case <-t.C:
@@ -85,7 +85,7 @@ type asked struct {
 	known   endpoint
 }
 
-func (a asked) apply(e *executor) {
+func (a asked) apply(_ context.Context, e *executor) {
 	a.answer <- asked{hello: e.hello(), version: e.version, known: e.known}
 }
 
@@ -96,7 +96,7 @@ type linked struct {
 	version int // of the state in our hello
 }
 
-func (l linked) apply(e *executor) {
+func (l linked) apply(_ context.Context, e *executor) {
 	if l.welcome.Term < max(e.term, e.known.Term) {
 		e.leave(l.conn)
 		return
@@ -124,7 +124,7 @@ type unlinked struct {
 	heard time.Time
 }
 
-func (u unlinked) apply(e *executor) {
+func (u unlinked) apply(_ context.Context, e *executor) {
 	if e.conn == u.conn {
 		e.contact = u.heard
 		e.unlink()
@@ -144,7 +144,7 @@ func (e *executor) unlink() {
 // nudged says that a coordinator of some term told its address.
 type nudged struct{ endpoint }
 
-func (n nudged) apply(e *executor) { e.learn(n.endpoint) }
+func (n nudged) apply(_ context.Context, e *executor) { e.learn(n.endpoint) }
 
 // learn takes note of where a coordinator is, if its term is not behind us. A
 // link to one of a lower term is left: the journal belongs to the higher.

@@ -85,7 +85,7 @@ func (e *executor) localise(ctx context.Context, own string) error {
 	if err != nil {
 		return fmt.Errorf("workdir %s: %w", work, cause(err))
 	}
-	defer root.Close()
+	defer func() { _ = root.Close() }()
 	var wrong []error
 	for _, f := range e.Work.Files {
 		if err := e.place(ctx, root, f); err != nil {
@@ -200,8 +200,7 @@ func sum(r io.Reader) ([]byte, error) {
 
 // cause is what the system said, without the path that our sentence names.
 func cause(err error) error {
-	var p *fs.PathError
-	if errors.As(err, &p) {
+	if p, ok := errors.AsType[*fs.PathError](err); ok {
 		return p.Err
 	}
 	return err

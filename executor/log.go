@@ -99,6 +99,6 @@ type isRunning struct {
 	answer chan bool // of size 1
 }
 
-func (i isRunning) apply(e *executor) {
+func (i isRunning) apply(_ context.Context, e *executor) {
 	i.answer <- e.now.number == i.number && e.now.busy()
 }

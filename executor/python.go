@@ -33,7 +33,7 @@ func (e *executor) interpreter(dir string) error {
 	}
 	script := "#!/bin/sh\nexec " + quote(p.Interpreter) + " \"$@\"\n"
 	for _, name := range []string{"python", "python3"} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(script), 0o700); err != nil { //nolint:gosec // must be executable
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(script), 0o700); err != nil { // must be executable
 			return fmt.Errorf("%s: cannot be written: %w", dir, cause(err))
 		}
 	}

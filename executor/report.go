@@ -2,6 +2,7 @@ package executor
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"io"
 	"os"
@@ -24,7 +25,7 @@ type report struct {
 }
 
 // apply hands a report to the loop.
-func (r report) apply(e *executor) {
+func (r report) apply(_ context.Context, e *executor) {
 	i := &e.now
 	if r.progress != nil {
 		i.progress = r.progress
@@ -77,7 +78,7 @@ func (t *reader) read(last bool) report {
 		t.offset += int64(n)
 		t.take(buf[:n], &r)
 		if err != nil || n == 0 {
-			if last && err == io.EOF { //nolint:errorlint // ReadAt returns io.EOF itself
+			if last && err == io.EOF {
 				t.take([]byte("\n"), &r)
 			}
 			return r

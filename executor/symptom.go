@@ -1,6 +1,9 @@
 package executor
 
-import "regexp"
+import (
+	"regexp"
+	"slices"
+)
 
 // When one task of a distributed job dies, the others lose their connections to
 // it and die too, often first in the order in which we hear of it. Their last
@@ -29,12 +32,7 @@ var echoes = regexp.MustCompile(`(?i)` +
 // echo says whether the last lines of a task's output look like the echo of
 // another task's end.
 func echo(stderr []string) bool {
-	for _, line := range stderr[max(0, len(stderr)-lastWords):] {
-		if echoes.MatchString(line) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(stderr[max(0, len(stderr)-lastWords):], echoes.MatchString)
 }
 
 // lastWords is how many lines from the end are looked at: a Python traceback

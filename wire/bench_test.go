@@ -225,7 +225,7 @@ func serverMain(kind, count, authority string) error {
 	if _, err := fmt.Sscan(count, &n); err != nil {
 		return err
 	}
-	fmt.Println(ln.Addr())
+	fmt.Fprintln(os.Stdout, ln.Addr())
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	go func() {

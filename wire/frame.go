@@ -27,7 +27,7 @@ func encode(m proto.Message, limit int) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("frame: %w", err)
 	}
-	binary.BigEndian.PutUint32(frame, uint32(len(frame)-head)) //nolint:gosec // bounded by limit above
+	binary.BigEndian.PutUint32(frame, uint32(len(frame)-head)) // bounded by limit above
 	return frame, nil
 }
 

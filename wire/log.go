@@ -144,7 +144,7 @@ func (w *LogWriter) Write(p []byte) (int, error) {
 
 func (w *LogWriter) head(n int) error {
 	var length [head]byte
-	binary.BigEndian.PutUint32(length[:], uint32(n)) //nolint:gosec // at most piece
+	binary.BigEndian.PutUint32(length[:], uint32(n)) // at most piece
 	_, err := w.conn.Write(length[:])
 	return err
 }

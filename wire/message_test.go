@@ -28,8 +28,8 @@ func fill(t *testing.T, v reflect.Value, n *int) {
 			v.Set(reflect.ValueOf(time.Unix(1700000000+int64(*n), int64(*n))))
 			return
 		}
-		for i := range v.NumField() {
-			fill(t, v.Field(i), n)
+		for _, field := range v.Fields() {
+			fill(t, field, n)
 		}
 	case reflect.Slice:
 		if v.Type().Elem().Kind() == reflect.Uint8 {

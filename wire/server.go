@@ -70,7 +70,7 @@ func (s *Server) Serve(ctx context.Context, ln net.Listener) error {
 	stop := context.AfterFunc(ctx, func() { _ = ln.Close() })
 	defer stop()
 
-	conf := s.gated()
+	conf := s.gated() //nolint:contextcheck // each handshake brings its own
 	pending := make(chan struct{}, greetings)
 	for {
 		pending <- struct{}{}
