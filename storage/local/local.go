@@ -162,8 +162,7 @@ func check(ctx context.Context, path string) error {
 // problem puts the path first and keeps the cause, without the words that
 // package os adds around it.
 func problem(path, what string, err error) error {
-	var pe *fs.PathError
-	if errors.As(err, &pe) {
+	if pe, ok := errors.AsType[*fs.PathError](err); ok {
 		err = pe.Err
 	}
 	return fmt.Errorf("%s: %s: %w", path, what, err)

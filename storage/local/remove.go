@@ -20,8 +20,7 @@ func (FS) Remove(ctx context.Context, path string) error {
 		err = os.RemoveAll(path)
 	}
 	if err != nil {
-		var pe *fs.PathError
-		if errors.As(err, &pe) {
+		if pe, ok := errors.AsType[*fs.PathError](err); ok {
 			path = pe.Path
 		}
 		return problem(path, "cannot remove", err)
