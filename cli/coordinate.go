@@ -42,7 +42,7 @@ func (e *Env) coordinate(ctx context.Context, dir, reason string) error {
 	return coordinator.Run(ctx, coordinator.Config{
 		Dir: dir, Blobs: filepath.Join(state, "blobs"), FS: disk,
 		Gang:      local.Opener{Dir: dir, Executor: argv, Client: client, Log: log},
-		Framework: knownFramework, Listen: "127.0.0.1:0", Version: version.String(), Log: log,
+		Framework: knownFramework, Listen: "127.0.0.1:0", Cgroup: "muster", Version: version.String(), Log: log,
 	})
 }
 

@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"encoding/json"
 	"fmt"
+	"path"
 	"time"
 
 	"github.com/muster-project/muster/backend"
@@ -75,10 +76,10 @@ func (k *coordinator) directive(a session.Action) (wire.Directive, string, bool)
 		if k.links.sent(a.Slot, a.Key()) {
 			return wire.Directive{}, a.Slot, true // the launch need not be computed again
 		}
-		l, err := k.framework.Launch(k.session.Plan(), a.Roster, a.Task)
+		l, err := k.fw.Launch(k.session.Plan(), a.Roster, a.Task)
 		if err != nil {
 			k.in.put(session.Exited{Slot: a.Slot, Incarnation: a.Incarnation, Exit: event.Exit{Class: event.ClassInternal,
-				Status: 70, At: time.Now(), Text: fmt.Sprintf("framework %s: %v", k.framework.Name(), err)}})
+				Status: 70, At: time.Now(), Text: fmt.Sprintf("framework %s: %v", k.fw.Name(), err)}})
 			return wire.Directive{}, a.Slot, true
 		}
 		return wire.Directive{Start: &wire.Start{Incarnation: a.Incarnation, Epoch: a.Roster.Epoch, Launch: l}}, a.Slot, true
@@ -103,6 +104,9 @@ func (k *coordinator) startOf(g event.SlotGranted, address string) (backend.Star
 		Root: k.taskDir(g.Task), Checkpoint: k.path("checkpoint"), Blobs: k.Blobs,
 		Work: p.Work, Python: p.Python, Logs: p.Logs, Environ: environ(k.sub.Environ), Umask: k.sub.Umask,
 		Resources: g.Resources, Devices: g.Devices, CPUSet: g.CPUSet, Lease: p.Timing.Lease, Grace: role.StopGrace}
+	if k.Cgroup != "" {
+		c.Cgroup = path.Join(k.Cgroup, p.ID, g.Slot)
+	}
 	data, err := json.MarshalIndent(c, "", "  ")
 	if err != nil {
 		return backend.Start{}, err

@@ -41,8 +41,11 @@ type Config struct {
 	Framework func(name string) (framework.Framework, error)
 	// Listen is where executors connect, "127.0.0.1:0" on one machine; Host is
 	// the name that they are given for it, if not the address itself.
-	Listen  string
-	Host    string
+	Listen string
+	Host   string
+	// Cgroup is the level below which tasks' cgroups are made, on machines that
+	// are ours to divide; empty where a resource manager has put us into its own.
+	Cgroup  string
 	Version string
 	Log     *slog.Logger
 }
@@ -68,7 +71,7 @@ func Run(ctx context.Context, c Config) error {
 	if err != nil {
 		return err
 	}
-	defer k.journal.Close()
+	defer func() { _ = k.journal.Close() }() // what was acknowledged stays
 	c.Log = c.Log.With("job", k.session.Plan().ID, "term", k.journal.Term())
 	k.Log = c.Log
 	err = k.run(ctx)
@@ -83,7 +86,7 @@ type coordinator struct {
 	Config
 	sub       backend.Submission
 	authority *wire.Authority
-	framework framework.Framework
+	fw        framework.Framework
 	journal   *history.Journal
 	session   *session.Session
 	gang      backend.Gang
@@ -119,11 +122,11 @@ func (k *coordinator) replay(ctx context.Context, events []event.Event) error {
 		submitted = submitted || is
 	}
 	name := k.sub.Plan.Framework
-	fw, err := k.Config.Framework(name)
+	fw, err := k.Framework(name)
 	if err != nil {
 		return err
 	}
-	k.framework = fw
+	k.fw = fw
 	opt := session.Options{}
 	if r, ok := fw.(framework.Readier); ok {
 		opt.Ready = r.Ready

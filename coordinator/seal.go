@@ -27,7 +27,7 @@ func Seal(ctx context.Context, fsys storage.FS, dir, reason, version string) err
 	if err != nil {
 		return err
 	}
-	defer j.Close()
+	defer func() { _ = j.Close() }() // what was acknowledged stays
 	s := session.New(session.Options{})
 	for _, e := range events {
 		s.Evolve(e)

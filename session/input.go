@@ -13,32 +13,32 @@ type Input interface{ input() }
 
 // Inputs from the backend.
 type (
-	// Granted: a slot was given.
+	// Granted says: a slot was given.
 	Granted struct{ Slot event.SlotGranted }
-	// Waiting: a request is not granted yet, and why.
+	// Waiting says: a request is not granted yet, and why.
 	Waiting struct {
 		Request int
 		Reasons []string
 	}
-	// Refused: a request can never be granted.
+	// Refused says: a request can never be granted.
 	Refused struct {
 		Request int
 		Reason  string
 	}
-	// Launched: an executor was started, or could not be (Err).
+	// Launched says: an executor was started, or could not be (Err).
 	Launched struct {
 		Slot   string
 		Native []byte
 		Err    string
 	}
-	// Gone: nothing of a slot is left.
+	// Gone says: nothing of a slot is left.
 	Gone struct {
 		Slot   string
 		Class  event.Class
 		Reason string
 		Status int
 	}
-	// Preempting: slots will be taken away at the deadline.
+	// Preempting says: slots will be taken away at the deadline.
 	Preempting struct {
 		Slots    []string
 		Deadline time.Time
@@ -47,7 +47,7 @@ type (
 
 // Inputs from executors.
 type (
-	// Linked: the executor of a slot connected; the rest is its state, as in
+	// Linked says: the executor of a slot connected; the rest is its state, as in
 	// wire.Hello. Phase uses wire's words.
 	Linked struct {
 		Slot        string
@@ -61,11 +61,11 @@ type (
 		Ready       bool
 		Exit        *event.Exit
 	}
-	// Unlinked: its connection closed.
+	// Unlinked says: its connection closed.
 	Unlinked struct{ Slot string }
-	// Silent: its connection is open but it has not beaten for too long.
+	// Silent says: its connection is open but it has not beaten for too long.
 	Silent struct{ Slot string }
-	// Registered: the executor prepared an incarnation, or could not (Exit).
+	// Registered says: the executor prepared an incarnation, or could not (Exit).
 	Registered struct {
 		Slot        string
 		Incarnation int
@@ -73,28 +73,28 @@ type (
 		Ports       map[string]int
 		Exit        *event.Exit
 	}
-	// Started: the processes of an incarnation run.
+	// Started says: the processes of an incarnation run.
 	Started struct {
 		Slot        string
 		Incarnation int
 		PIDs        []int
 	}
-	// Ready: the task said that it is ready.
+	// Ready says: the task said that it is ready.
 	Ready struct {
 		Slot        string
 		Incarnation int
 	}
-	// Exited: an incarnation ended. Exit.At is already on the coordinator's clock.
+	// Exited says: an incarnation ended. Exit.At is already on the coordinator's clock.
 	Exited struct {
 		Slot        string
 		Incarnation int
 		Exit        event.Exit
 	}
-	// Published: a key and value of a task.
+	// Published says: a key and value of a task.
 	Published struct{ Slot, Key, Value string }
-	// Signalled: a signal was delivered, or not.
+	// Signalled says: a signal was delivered, or not.
 	Signalled struct{ Slot, Request, Error string }
-	// Progress: what tasks said of themselves since the last one.
+	// Progress says: what tasks said of themselves since the last one.
 	Progress struct {
 		Tasks map[plan.TaskID]event.Progress
 	}
@@ -102,20 +102,20 @@ type (
 
 // Inputs from people and clocks.
 type (
-	// Stop: somebody wants the job to end.
+	// Stop says: somebody wants the job to end.
 	Stop struct {
 		Reason string
 		By     string
 		Now    bool
 	}
-	// Signal: somebody wants a signal sent. No tasks means all.
+	// Signal says: somebody wants a signal sent. No tasks means all.
 	Signal struct {
 		Request string
 		Signal  string
 		Tasks   []plan.TaskID
 		By      string
 	}
-	// Tick: the time given by Deadline has come.
+	// Tick says: the time given by Deadline has come.
 	Tick struct{}
 )
 

@@ -7,15 +7,29 @@ import (
 	"time"
 )
 
-// Key methods name an action for as long as it means the same.
-func (a Request) Key() string    { return fmt.Sprintf("request %d", a.Number) }
-func (a Launch) Key() string     { return "launch " + a.Slot.Slot }
-func (a Prepare) Key() string    { return fmt.Sprintf("prepare %s %d", a.Slot, a.Incarnation) }
-func (a Start) Key() string      { return fmt.Sprintf("start %s %d", a.Slot, a.Incarnation) }
-func (a StopTask) Key() string   { return fmt.Sprintf("stop %s %d %t", a.Slot, a.Incarnation, a.Now) }
+// Key names the action for as long as it means the same.
+func (a Request) Key() string { return fmt.Sprintf("request %d", a.Number) }
+
+// Key names the action for as long as it means the same.
+func (a Launch) Key() string { return "launch " + a.Slot.Slot }
+
+// Key names the action for as long as it means the same.
+func (a Prepare) Key() string { return fmt.Sprintf("prepare %s %d", a.Slot, a.Incarnation) }
+
+// Key names the action for as long as it means the same.
+func (a Start) Key() string { return fmt.Sprintf("start %s %d", a.Slot, a.Incarnation) }
+
+// Key names the action for as long as it means the same.
+func (a StopTask) Key() string { return fmt.Sprintf("stop %s %d %t", a.Slot, a.Incarnation, a.Now) }
+
+// Key names the action for as long as it means the same.
 func (a SendSignal) Key() string { return "signal " + a.Request + " " + a.Slot }
-func (a Release) Key() string    { return fmt.Sprintf("release %s %t", a.Slot, a.Now) }
-func (a Close) Key() string      { return "close" }
+
+// Key names the action for as long as it means the same.
+func (a Release) Key() string { return fmt.Sprintf("release %s %t", a.Slot, a.Now) }
+
+// Key names the action for as long as it means the same.
+func (a Close) Key() string { return "close" }
 
 // Pending returns everything that is decided and not yet acknowledged, in an
 // order in which it may be done. Doing one of them again harms nothing.

@@ -54,7 +54,6 @@ type Session struct {
 	stop     *event.StopRequested
 	signals  map[string]*signal
 	ran      time.Time // first task started
-	mainDone time.Time // all that the job waits for is done; lingering roles may still run
 	verdict  *event.Outcome
 	judged   time.Time
 	finished *event.Outcome
