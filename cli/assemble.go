@@ -138,8 +138,7 @@ func (a *assembly) build(ctx context.Context) error {
 	rand.Read(id[:]) // never fails
 	p, err := plan.Build(job, prep, caps, plan.Options{ID: plan.NewID(id), User: a.env.user(), Dir: a.dir})
 	missing = append(missing, a.lookAround()...)
-	var refusal *plan.Refusal
-	if errors.As(err, &refusal) {
+	if refusal, ok := errors.AsType[*plan.Refusal](err); ok {
 		return errors.Join(append(missing, a.faults(exitJobFile, refusal.Findings)...)...)
 	}
 	if err != nil {

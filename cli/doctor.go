@@ -114,7 +114,7 @@ func (e *Env) checkSpace(_ context.Context, p Paths) finding {
 	if err := unix.Statfs(dir, &st); err != nil {
 		return finding{"disk", "warning", fmt.Sprintf("%s: %v", dir, err), ""}
 	}
-	free := int64(st.Bavail) * int64(st.Bsize)
+	free := int64(st.Bavail) * st.Bsize
 	text := size(free) + " free for logs and work directories"
 	switch {
 	case free < lowSpace/16:

@@ -200,8 +200,7 @@ func ambiguous(word string, list []job) error {
 // cause takes the path and the name of the system call out of an error: the
 // message names the thing already.
 func cause(err error) error {
-	var p *fs.PathError
-	if errors.As(err, &p) {
+	if p, ok := errors.AsType[*fs.PathError](err); ok {
 		return p.Err
 	}
 	return err

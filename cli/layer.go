@@ -52,8 +52,7 @@ func (e *Env) readJobFile(file string) (data []byte, name string, err error) {
 		}
 		return nil, file, f
 	}
-	var f *Fault
-	if errors.As(err, &f) {
+	if f, ok := errors.AsType[*Fault](err); ok {
 		return nil, file, faultf(exitJobFile, "%s: %w", file, errors.Unwrap(f.Err))
 	}
 	return data, file, err

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/goccy/go-yaml"
 	"github.com/spf13/cobra"
@@ -34,11 +35,9 @@ type outputValue struct {
 func (v *outputValue) String() string { return v.o.format }
 func (v *outputValue) Type() string   { return "FORMAT" }
 func (v *outputValue) Set(s string) error {
-	for _, w := range v.words {
-		if s == w {
-			v.o.format = s
-			return nil
-		}
+	if slices.Contains(v.words, s) {
+		v.o.format = s
+		return nil
 	}
 	if near := spec.Suggest(s, v.words); near != "" {
 		return fmt.Errorf("no such format, did you mean %s", near)

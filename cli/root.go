@@ -232,7 +232,7 @@ func usageHint(cmd *cobra.Command) string { return cmd.CommandPath() + " --help 
 // plainNumberError takes Go's own words out of a number's parse error.
 func plainNumberError(err error) error {
 	text := err.Error()
-	if i := strings.LastIndex(text, "parsing "); i >= 0 && strings.HasPrefix(text, "strconv.") {
+	if strings.HasPrefix(text, "strconv.") && strings.Contains(text, "parsing ") {
 		if strings.HasSuffix(text, "value out of range") {
 			return errors.New("the number is too large")
 		}

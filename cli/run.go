@@ -151,7 +151,7 @@ func (e *Env) see(ctx context.Context, j job, out *output) error {
 		fmt.Fprintf(e.Stderr, "muster: detached: %s goes on\n", j.ID)
 		e.printNext(j)
 		if left.signal != 0 {
-			return interruption{left.signal}
+			return interruption(left)
 		}
 		return nil
 	case err != nil:

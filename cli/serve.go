@@ -88,8 +88,7 @@ func (e *Env) serve(ctx context.Context, o serveOptions) error {
 		Version: version.String(), Machine: machine, Claims: claimDirs(paths),
 		SiteFile: paths.Site, Seal: seal, Log: slog.New(slog.NewTextHandler(e.Stderr, nil)),
 	})
-	var stop interruption
-	if errors.As(context.Cause(ctx), &stop) {
+	if _, ok := errors.AsType[interruption](context.Cause(ctx)); ok {
 		return nil // INT and TERM are how a server in the foreground is ended
 	}
 	return refused(err)
