@@ -55,12 +55,15 @@ type envForm struct {
 	Expand string `yaml:"expand" doc:"text whose $VAR are replaced on the task's node"`
 }
 
-// typeAt finds the type of a path, or says which of its keys is unknown.
-func typeAt(t reflect.Type, keys []string) (reflect.Type, *Problem) {
+// fieldAt finds what a path leads to, or says which of its keys is unknown. An
+// item of a list or of a map has a type and nothing else.
+func fieldAt(t reflect.Type, keys []string) (field, *Problem) {
+	var at field
 	if len(keys) == 0 {
-		return nil, &Problem{Text: "no path", Hint: "write NAME=VALUE, as in --set roles.worker.cpus=4"}
+		return at, &Problem{Text: "no path", Hint: "write NAME=VALUE, as in --set roles.worker.cpus=4"}
 	}
 	for i, key := range keys {
+		at = field{}
 		for t.Kind() == reflect.Pointer {
 			t = t.Elem()
 		}
@@ -74,24 +77,25 @@ func typeAt(t reflect.Type, keys []string) (reflect.Type, *Problem) {
 			f, ok := fieldsOf(t).get(key)
 			if !ok {
 				text, hint := unknownField(key, fieldsOf(t).names())
-				return nil, &Problem{Text: text, Hint: hint}
+				return at, &Problem{Text: text, Hint: hint}
 			}
-			t = f.typ
+			t, at = f.typ, f
 		case t.Kind() == reflect.Map:
 			t = t.Elem()
 		case t.Kind() == reflect.Slice:
 			if n, err := strconv.Atoi(key); err != nil || n < 0 {
-				return nil, &Problem{Text: quote(key) + " is no index", Hint: "items of a list are counted from 0: " + strings.Join(keys[:i], ".") + ".0"}
+				return at, &Problem{Text: quote(key) + " is no index", Hint: "items of a list are counted from 0: " + strings.Join(keys[:i], ".") + ".0"}
 			}
 			t = t.Elem()
 		case t == reflect.TypeFor[Command]():
 			t = reflect.TypeFor[string]()
 		case t.Kind() == reflect.Interface:
 		default:
-			return nil, &Problem{Text: strings.Join(keys[:i], ".") + " has no fields, so no " + quote(key)}
+			return at, &Problem{Text: strings.Join(keys[:i], ".") + " has no fields, so no " + quote(key)}
 		}
 	}
-	return t, nil
+	at.typ = t
+	return at, nil
 }
 
 // merge lays upper over lower. Mappings whose keys stand for themselves (the
@@ -125,11 +129,11 @@ func mergeable(t reflect.Type) bool {
 }
 
 func innerType(t reflect.Type, key string) reflect.Type {
-	inner, p := typeAt(t, []string{key})
+	inner, p := fieldAt(t, []string{key})
 	if p != nil {
 		return nil
 	}
-	return inner
+	return inner.typ
 }
 
 // put sets the value at keys, making the mappings and list items on the way.

@@ -210,11 +210,17 @@ func (r *reader) structure(n *node, v reflect.Value, path string) {
 			r.report(e.at, "", text, hint)
 			continue
 		}
-		before := len(r.problems)
-		r.value(e.value, v.FieldByIndex(f.index), joinPath(path, e.key))
-		if f.positive && len(r.problems) == before && v.FieldByIndex(f.index).IsZero() {
-			r.report(e.value.at, joinPath(path, e.key), e.value.text+" is nothing: more than zero is expected", "leave the line out for the default")
-		}
+		r.field(e.value, v.FieldByIndex(f.index), f, joinPath(path, e.key))
+	}
+}
+
+// field reads the value of one key, wherever it is written: in a file or on the
+// command line.
+func (r *reader) field(n *node, v reflect.Value, f field, path string) {
+	before := len(r.problems)
+	r.value(n, v, path)
+	if f.positive && len(r.problems) == before && v.IsZero() {
+		r.report(n.at, path, n.text+" is nothing: more than zero is expected", "leave it out for the default")
 	}
 }
 

@@ -117,7 +117,7 @@ func (s *Stack) set(name, path string, value *node) {
 	at := place{file: name}
 	value = value.moved(at)
 	keys := splitPath(path)
-	t, p := typeAt(reflect.TypeFor[Job](), keys)
+	f, p := fieldAt(reflect.TypeFor[Job](), keys)
 	if p != nil {
 		if p.File = name; !strings.HasSuffix(name, path) {
 			p.Path = path // the flag is "--set" alone
@@ -126,7 +126,7 @@ func (s *Stack) set(name, path string, value *node) {
 		return
 	}
 	r := &reader{}
-	r.value(value, reflect.New(t).Elem(), path)
+	r.field(value, reflect.New(f.typ).Elem(), f, path)
 	s.problems = append(s.problems, r.problems...)
 	if len(r.problems) == 0 {
 		s.flags = append(s.flags, flagValue{name, keys, value})

@@ -182,6 +182,8 @@ func TestBadFlags(t *testing.T) {
 		"no field":             {roles, "memory.x=4", "--set memory.x: memory has no fields, so no \"x\""},
 		"no index":             {roles, "files.x=4", "--set files.x: \"x\" is no index\n  hint: items of a list are counted from 0: files.0"},
 		"no item":              {roles, "files.3=a", "--set files.3: there is no item 3: the list has 0"},
+		"nothing of a role":    {roles, "roles.ps.instances=0", "--set roles.ps.instances: roles.ps.instances: 0 is nothing: more than zero is expected\n  hint: leave it out for the default"},
+		"nothing for all":      {roles, "memory=0GiB", "--set memory: memory: 0GiB is nothing: more than zero is expected\n  hint: leave it out for the default"},
 		"no value":             {roles, "queue=", "--set queue: queue: has no value: text is expected\n  hint: leave the line out, or write a value"},
 		"no yaml":              {roles, "files=[a", "--set files: files: not valid YAML: sequence end token ']' not found"},
 		"no path":              {roles, "=x", "--set : no path\n  hint: write NAME=VALUE, as in --set roles.worker.cpus=4"},
@@ -322,7 +324,7 @@ func TestNormalizeIsDoneOnceOnly(t *testing.T) {
 func TestSettingsCanBeSet(t *testing.T) {
 	for _, s := range Settings() {
 		keys := splitPath(s.Path)
-		if _, p := typeAt(jobType, keys); p != nil {
+		if _, p := fieldAt(jobType, keys); p != nil {
 			t.Errorf("%s: %v", s.Path, p)
 		}
 		if s.Doc == "" || s.Type == "" {
