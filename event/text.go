@@ -34,6 +34,9 @@ func sentence(body Body) string {
 	case *RequestRefused:
 		return fmt.Sprintf("request %d refused", b.Request) + because(b.Reason)
 	case *ExecutorStarted:
+		if b.Control != "" {
+			return "executor of slot " + b.Slot + " answers at " + b.Control
+		}
 		return "executor started in slot " + b.Slot
 	case *SlotReleased:
 		return "slot " + b.Slot + " released" + because(b.Reason)
@@ -123,8 +126,10 @@ func opened(b *TermOpened) string {
 }
 
 func granted(b *SlotGranted) string {
-	s := fmt.Sprintf("%s: slot %s granted on %s: %s, %s", b.Task, b.Slot, b.Node,
-		amount(b.Resources.CPUs, "cpu"), memory(b.Resources.Memory))
+	s := fmt.Sprintf("%s: slot %s granted on %s: %s", b.Task, b.Slot, b.Node, amount(b.Resources.CPUs, "cpu"))
+	if b.Resources.Memory > 0 {
+		s += ", " + memory(b.Resources.Memory)
+	}
 	if b.Resources.GPUs > 0 {
 		s += ", " + plural(b.Resources.GPUs, "gpu")
 	}

@@ -3,6 +3,7 @@ package session
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/muster-project/muster/event"
@@ -125,6 +126,9 @@ func hint(x event.Exit) string {
 	case event.ClassRegister:
 		return "its executor never answered; see its log under slots/ in the job's directory"
 	case event.ClassStart:
+		if strings.Contains(x.Text, "port") {
+			return "let the job take any free port (0) instead of a fixed one, or end what holds it"
+		}
 		return "check the command and that its program is in the work directory or on PATH"
 	}
 	return ""
