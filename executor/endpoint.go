@@ -43,16 +43,19 @@ func newest(dir string) (endpoint, error) {
 	return best, nil
 }
 
-// Waits of the looker between two looks: while there is a link, only a
-// superseded coordinator that does not know it makes them needed.
+// Waits of the looker between two looks. While there is a link, only a
+// superseded coordinator that does not know it makes them needed. Without one
+// they grow from first to last: thousands of executors share the directory.
 const (
-	lookLinked   = 30 * time.Second
-	lookUnlinked = time.Second
+	lookLinked = 30 * time.Second
+	lookFirst  = time.Second
+	lookLast   = 5 * time.Second
 )
 
 // look reads the job directory as long as the executor lives, in a goroutine of
 // its own: a file system that hangs must not keep anybody from dialling.
 func (e *executor) look(ctx context.Context) {
+	wait := lookFirst
 	for {
 		found, err := newest(e.Endpoints)
 		if err != nil {
@@ -62,14 +65,17 @@ func (e *executor) look(ctx context.Context) {
 		if !e.tell(ctx, seen) {
 			return
 		}
-		wait := lookUnlinked
+		// The short lease runs from the last look that succeeded.
+		next := min(wait, e.short()/4)
 		if <-seen.linked {
-			wait = lookLinked
+			next, wait = lookLinked, lookFirst
 		}
-		t := time.NewTimer(wait/2 + rand.N(wait)) // jitter
+		t := time.NewTimer(next/2 + rand.N(next)) // jitter
 		select {
 		case <-t.C:
+			wait = min(2*wait, lookLast)
 		case <-e.unlinked:
+			wait = lookFirst
 		case <-ctx.Done():
 		}
 		t.Stop()

@@ -27,12 +27,9 @@ func (e *executor) sendBeat() {
 // lease, or after the short lease where the job directory is out of reach too,
 // since then this node is cut off and another one may be given our task.
 func (e *executor) deadline() time.Time {
-	lease, short := time.Duration(e.Lease), time.Duration(e.Short)
+	lease, short := time.Duration(e.Lease), e.short()
 	if e.seen.Lease > 0 {
 		lease = e.seen.Lease
-	}
-	if short <= 0 {
-		short = ShortLease
 	}
 	if lease <= 0 {
 		lease = short
@@ -46,6 +43,13 @@ func (e *executor) deadline() time.Time {
 		return cutOff
 	}
 	return end
+}
+
+func (e *executor) short() time.Duration {
+	if e.Short > 0 {
+		return time.Duration(e.Short)
+	}
+	return ShortLease
 }
 
 // arm sets the timer of the lease. It is idle while there is a link: its own

@@ -147,7 +147,7 @@ func TestALinkWithinTheLeaseSavesTheTree(t *testing.T) {
 	j := newJob(t)
 	d := j.coordinator(1, true)
 	c := j.context(d, worker)
-	c.Lease = spec.Duration(5 * time.Second)
+	c.Lease = spec.Duration(30 * time.Second)
 	live(t, c)
 	s := d.play(1, shell(`sleep 600`))
 	for term := int64(2); term < 5; term++ {
