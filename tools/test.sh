@@ -34,8 +34,6 @@ finish() {
 trap finish EXIT
 trap 'exit 130' INT TERM
 
-need gcc gcc libc6-dev # for the race detector only: muster itself needs no C
-
 if wants frameworks || wants chaos || wants long-chaos; then
 	fetch torch bash test/python/torch.sh
 fi
@@ -53,6 +51,7 @@ python() {
 
 unit() {
 	echo "every package, with the race detector: no cluster, no framework"
+	need gcc gcc libc6-dev # the race detector wants it; muster itself needs no C
 	CGO_ENABLED=1 "$go" test -race ./...
 }
 
