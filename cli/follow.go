@@ -24,8 +24,10 @@ type follower struct {
 	screen  *screen
 	session *session.Session
 	heard   time.Time
+	dead    time.Time // since when no coordinator has been seen
 	logs    *logTail
 	asking  context.CancelFunc // nil: no question on the screen
+	asked   chan struct{}      // closed when the question has left the screen
 	stops   int                // how often a stop was asked for
 	decile  int64              // of progress, last told off a terminal
 	wg      sync.WaitGroup
@@ -111,7 +113,9 @@ func (f *follower) loop(ctx context.Context, facts <-chan fact) (event.Outcome, 
 				more = ready
 			}
 		case <-tick.C:
-			more = ready
+			if f.asking == nil { // what the screen holds back must not grow
+				more = ready
+			}
 			f.draw()
 		}
 	}
@@ -174,8 +178,23 @@ func (f *follower) draw() {
 		return
 	}
 	now := f.env.Now()
-	b := boardOf(f.env.reportOf(f.session, f.job, f.heard), now)
-	f.screen.draw(b.lines(f.screen.width()))
+	r := f.env.reportOf(f.session, f.job, f.heard)
+	r.Alive = f.alive(r.Alive, now)
+	f.screen.draw(boardOf(r, now).lines(f.screen.width()))
+}
+
+// alive believes in a coordinator for a moment longer than one is seen: at the
+// end of a job it leaves before its last words have been read here, and a dead
+// one is replaced as quickly.
+func (f *follower) alive(seen bool, now time.Time) bool {
+	if seen {
+		f.dead = time.Time{}
+		return true
+	}
+	if f.dead.IsZero() {
+		f.dead = now
+	}
+	return now.Sub(f.dead) < 3*time.Second
 }
 
 func (f *follower) signal(ctx context.Context, s os.Signal, answers chan<- answer) error {
@@ -196,7 +215,10 @@ func (f *follower) signal(ctx context.Context, s os.Signal, answers chan<- answe
 // ask puts the question without stopping the loop: the job may end meanwhile.
 func (f *follower) ask(ctx context.Context, answers chan<- answer) {
 	ctx, f.asking = context.WithCancel(ctx)
+	asked := make(chan struct{})
+	f.asked = asked
 	f.wg.Go(func() {
+		defer close(asked)
 		a, ok := f.env.ask(ctx, f.screen)
 		if ctx.Err() != nil {
 			return // the answer came by other means
@@ -211,6 +233,7 @@ func (f *follower) ask(ctx context.Context, answers chan<- answer) {
 func (f *follower) unask() {
 	if f.asking != nil {
 		f.asking()
+		<-f.asked
 		f.asking = nil
 	}
 }

@@ -23,6 +23,13 @@ type screen struct {
 	block  []string
 	drawn  int
 	paused bool // a question is on the screen
+	held   []heldLine
+}
+
+// heldLine is a line that waits for the end of a question.
+type heldLine struct {
+	stderr bool
+	line   string
 }
 
 func (e *Env) screen() *screen {
@@ -33,17 +40,26 @@ func (e *Env) screen() *screen {
 	}
 }
 
-// line writes one line of text to out or, for standard error, to err.
-func (s *screen) line(stderr bool, text string) {
+// line writes one line of text to out or, for standard error, to err. While a
+// question is on the screen it waits: nobody could read either.
+func (s *screen) line(stderr bool, line string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.paused {
+		s.held = append(s.held, heldLine{stderr, line})
+		return
+	}
 	s.erase()
+	s.write(stderr, line)
+	s.redraw()
+}
+
+func (s *screen) write(stderr bool, line string) {
 	w := s.out
 	if stderr {
 		w = s.err
 	}
-	fmt.Fprintln(w, text)
-	s.redraw()
+	fmt.Fprintln(w, line)
 }
 
 // say writes a line of muster's own.
@@ -78,6 +94,10 @@ func (s *screen) resume() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.paused = false
+	for _, t := range s.held {
+		s.write(t.stderr, t.line)
+	}
+	s.held = nil
 	s.redraw()
 }
 

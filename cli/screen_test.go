@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"fmt"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -26,13 +27,15 @@ func TestScreen(t *testing.T) {
 		"a line is cut to the width, or erasing would miss it": {true, func(s *screen) {
 			s.draw([]string{"0123456789abcdef"})
 		}, "\r\x1b[K01234567…\n"},
-		"a question takes the block away": {true, func(s *screen) {
+		"a question takes the block away, and text waits for its end": {true, func(s *screen) {
 			s.draw([]string{"one"})
 			s.pause()
 			s.line(true, "text")
+			s.say("more")
+			fmt.Fprint(s.err, "question? ")
 			s.resume()
 			s.clear()
-		}, "\r\x1b[Kone\n" + "\x1b[1A\r\x1b[J" + "text\n" + "\r\x1b[Kone\n" + "\x1b[1A\r\x1b[J"},
+		}, "\r\x1b[Kone\n" + "\x1b[1A\r\x1b[J" + "question? " + "text\nmuster: more\n" + "\r\x1b[Kone\n" + "\x1b[1A\r\x1b[J"},
 		"no block off a terminal": {false, func(s *screen) {
 			s.draw([]string{"one"})
 			s.say("hello %d", 1)

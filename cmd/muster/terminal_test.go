@@ -53,6 +53,26 @@ func (p *place) muster(args ...string) (string, int) {
 	return string(out), cmd.ProcessState.ExitCode()
 }
 
+// until runs a command until its output holds a text.
+func (p *place) until(text string, args ...string) {
+	p.t.Helper()
+	deadline := time.NewTimer(40 * time.Second)
+	defer deadline.Stop()
+	tick := time.NewTicker(50 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		out, _ := p.muster(args...)
+		if strings.Contains(out, text) {
+			return
+		}
+		select {
+		case <-deadline.C:
+			p.t.Fatalf("muster %v never says %q, but:\n%s", args, text, out)
+		case <-tick.C:
+		}
+	}
+}
+
 // terminal is a command that runs on one.
 type terminal struct {
 	t    *testing.T
@@ -206,6 +226,31 @@ func TestTerminalCtrlCAsks(t *testing.T) {
 			p.muster("stop", "--now", "asked")
 			p.muster("wait", "asked")
 		})
+	}
+}
+
+// What tasks print while the question stands would bury it: it waits for the answer.
+func TestTerminalQuestionIsNotPrintedOver(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	s := p.onTerminal("run", "--name", "loud", "--", "sh", "-c",
+		"while [ ! -e go ]; do sleep 0.1; done; echo printed meanwhile; sleep 3600")
+	s.expect(`1 (running|ready)`)
+	s.press(ctrlC)
+	s.expect(`Ctrl-C again stops it: $`)
+	if err := os.WriteFile(filepath.Join(p.dir, "go"), nil, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	p.until("printed meanwhile", "logs", "loud")
+	s.press("what\n")
+	s.expect(`what: not an answer`)
+	s.press("\n")
+	s.expect(`task/0.* \| printed meanwhile`)
+	p.muster("stop", "--now", "loud")
+	s.expect(`stopped by`)
+	s.end()
+	if said := s.text.String(); strings.Index(said, "printed meanwhile") < strings.Index(said, "not an answer") {
+		t.Errorf("printed over the question: %q", said)
 	}
 }
 
