@@ -25,8 +25,9 @@ var zeroMiB [frameSize]byte
 
 func newFrames(w io.Writer) (*frames, error) {
 	// One encoder goroutine: the machine has other work, and a writer that fails
-	// then stops us at once.
-	enc, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1))
+	// then stops us at once. A small window: executors unpack, and each of them
+	// holds a window of that size.
+	enc, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithWindowSize(frameSize))
 	if err != nil {
 		return nil, err
 	}

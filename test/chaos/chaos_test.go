@@ -12,6 +12,7 @@ import (
 	"math/rand/v2"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 )
@@ -59,24 +60,46 @@ func TestMatrix(t *testing.T) {
 	if testing.Short() {
 		n = 1
 	}
-	g := newGround(t)
-	cells := map[string][]string{}
-	lost := 0
 	begin := time.Now()
 	all := faults(n)
-	for i, f := range all {
-		name := fmt.Sprintf("%03d %s %s", i, f.part, f.moment)
-		ok := t.Run(strings.ReplaceAll(name, " ", "_"), func(t *testing.T) {
-			if o := g.run(t, f); o != "" {
-				cells[f.part+f.moment] = append(cells[f.part+f.moment], o)
-			}
-		})
-		if !ok {
-			lost++
+	r := &results{cells: map[string][]string{}}
+	t.Run("faults", func(t *testing.T) {
+		for lane := range lanes {
+			t.Run(fmt.Sprintf("lane %d", lane), func(t *testing.T) {
+				t.Parallel()
+				g := newGround(t)
+				for i := lane; i < len(all); i += lanes {
+					r.run(t, g, i, all[i])
+				}
+			})
 		}
-	}
+	})
 	t.Logf("seed %d: %d faults in %s, %d of them not survived as they should be\n%s", *seed, len(all),
-		time.Since(begin).Round(time.Second), lost, matrix(t, cells))
+		time.Since(begin).Round(time.Second), r.lost, matrix(t, r.cells))
+}
+
+// lanes is how many jobs are under fire at a time. Each lane has a home and a
+// server of its own.
+const lanes = 3
+
+// results is what became of the jobs, by part and moment.
+type results struct {
+	mu    sync.Mutex
+	cells map[string][]string
+	lost  int
+}
+
+func (r *results) run(t *testing.T, g *ground, i int, f fault) {
+	outcome := ""
+	ok := t.Run(fmt.Sprintf("%03d %s %s", i, f.part, f.moment), func(t *testing.T) { outcome = g.run(t, f) })
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if outcome != "" {
+		r.cells[f.part+f.moment] = append(r.cells[f.part+f.moment], outcome)
+	}
+	if !ok {
+		r.lost++
+	}
 }
 
 // matrix draws part × moment; a cell counts what became of its jobs.
