@@ -23,6 +23,8 @@ type links struct {
 	mu       sync.Mutex
 	slots    map[string]*presence
 	progress map[plan.TaskID]event.Progress // since the last report
+	looked   time.Time                      // when silence was last looked for
+	awake    time.Time                      // since when this has been done without a gap
 }
 
 // presence is what is known of one slot's executor.
@@ -40,6 +42,12 @@ const firstLink = 4
 
 // watchEvery is how often silence is looked for and progress handed on.
 const watchEvery = 500 * time.Millisecond
+
+// napLeast is the least gap between two looks that means that this process did
+// not run: it was stopped, its machine slept, or the disk of its memory did.
+// Who does not run does not hear either, so such a time says nothing about
+// executors.
+const napLeast = 4 * watchEvery
 
 func newLinks(s *session.Session, term int64, in *inbox) *links {
 	l := &links{plan: s.Plan(), term: term, in: in, slots: map[string]*presence{}, progress: map[plan.TaskID]event.Progress{}}
@@ -192,12 +200,22 @@ func (l *links) watch(ctx context.Context) {
 func (l *links) miss(now time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if l.awake.IsZero() || now.Sub(l.looked) > napLeast {
+		l.awake = now
+	}
+	l.looked = now
+	silent := func(heard time.Time) time.Duration {
+		if heard.Before(l.awake) {
+			heard = l.awake
+		}
+		return now.Sub(heard)
+	}
 	timing := l.plan.Timing
 	for slot, p := range l.slots {
 		switch {
 		case !p.started || p.missed:
 		case p.link != nil:
-			if now.Sub(p.link.LastBeat()) > time.Duration(timing.Silence) {
+			if silent(p.link.LastBeat()) > time.Duration(timing.Silence) {
 				p.missed = true
 				l.in.put(session.Silent{Slot: slot})
 			}
@@ -206,7 +224,7 @@ func (l *links) miss(now time.Time) {
 			if !p.met {
 				limit *= firstLink
 			}
-			if now.Sub(p.away) > limit {
+			if silent(p.away) > limit {
 				p.missed = true
 				l.in.put(session.Unlinked{Slot: slot})
 			}
