@@ -41,11 +41,12 @@ func (k *coordinator) act(ctx context.Context, address string) error {
 			}
 			starts = append(starts, st)
 		case session.Release:
-			if !a.Now {
-				k.links.send(a.Slot, a.Key(), wire.Directive{Quit: &wire.Quit{Reason: "released"}})
-			}
+			// The gang first: an executor that quits before the gang expects it is lost.
 			if err := k.gang.Release(ctx, []string{a.Slot}, a.Now); err != nil {
 				return fmt.Errorf("%s: cannot be released: %w", a.Slot, err)
+			}
+			if !a.Now {
+				k.links.send(a.Slot, a.Key(), wire.Directive{Quit: &wire.Quit{Reason: "released"}})
 			}
 		}
 	}

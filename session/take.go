@@ -77,7 +77,11 @@ func (s *Session) takeGone(in Gone) {
 		return
 	}
 	t := s.tasks[sl.Task]
-	s.emit(&event.SlotGone{Slot: in.Slot, Class: in.Class, Reason: in.Reason, Status: in.Status})
+	gone := &event.SlotGone{Slot: in.Slot}
+	if sl.released.IsZero() { // else it ended because we wanted it to
+		gone.Class, gone.Reason, gone.Status = in.Class, in.Reason, in.Status
+	}
+	s.emit(gone)
 	if t.slot != in.Slot || !t.active() {
 		return
 	}
