@@ -138,7 +138,7 @@ func executor() int {
 		Guardian: []string{path, "guardian"},
 		Limits:   Limits{Cgroup: os.Args[3]},
 		Procs: []Proc{{
-			Argv: []string{"bash", "-c", family}, Env: []string{"PATH=" + standardPath},
+			Argv: []string{"bash", "-c", family}, Env: []string{"PATH=" + standardPath, "MUSTER_DIR=" + dir + "/tasks/worker-1/1"},
 			Dir: dir, Stdout: filepath.Join(dir, "out"), Stderr: filepath.Join(dir, "out"),
 		}},
 	})
@@ -151,29 +151,91 @@ func executor() int {
 	return 0
 }
 
+// anExecutor starts one with a family, and gives the pids of the family and of
+// its guardian, and the cgroups.
+func anExecutor(t *testing.T, dir, cgroup string) (cmd *exec.Cmd, pids []int, guard int, cgroups []string) {
+	t.Helper()
+	cmd = exec.Command(self(t), "executor", dir, cgroup)
+	cmd.Stderr = os.Stderr
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	pids = familyPIDs(t, dir)
+	buf := make([]byte, 4096)
+	n, err := out.Read(buf)
+	if err != nil {
+		t.Fatal(err)
+	}
+	fmt.Sscan(string(buf[:n]), &guard)
+	return cmd, pids, guard, strings.Fields(string(buf[:n]))[1:]
+}
+
+// Executor and guardian survive each other, but not a kill of both at once. What
+// the slot is known by finds the daemon that nobody ended.
+func TestBothWhoCouldEndItAreKilled(t *testing.T) {
+	for name, left := range map[string]func(dir, cgroup string) Left{
+		"found by its cgroup":      func(_, cgroup string) Left { return Left{Cgroup: cgroup} },
+		"found by its environment": func(dir, _ string) Left { return Left{Environ: "MUSTER_DIR=" + dir + "/tasks/worker-1/"} },
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir, cgroup := t.TempDir(), testCgroup()+"/both"
+			l := left(dir, cgroup)
+			cmd, pids, guard, cgroups := anExecutor(t, dir, cgroup)
+			if l.Cgroup != "" && len(cgroups) == 0 {
+				l.Environ = "MUSTER_DIR=" + dir + "/tasks/worker-1/" // no cgroups can be made here
+			}
+			stranger := exec.Command("sleep", "300")
+			stranger.Env = []string{"MUSTER_DIR=" + dir + "/tasks/worker-11/1"}
+			if err := stranger.Start(); err != nil {
+				t.Fatal(err)
+			}
+			defer stranger.Wait()
+			defer stranger.Process.Kill()
+			// Stopped first, or the one that lives a moment longer would act.
+			for _, sig := range []syscall.Signal{syscall.SIGSTOP, syscall.SIGKILL} {
+				for _, pid := range []int{guard, cmd.Process.Pid} {
+					if err := syscall.Kill(pid, sig); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
+			cmd.Wait()
+			if daemon := pidIn(t, filepath.Join(dir, "daemon")); !lives(daemon) {
+				t.Fatal("the daemon is dead already: the test shows nothing")
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+			defer cancel()
+			if rest := l.End(ctx); rest != nil {
+				t.Errorf("%v are left", rest)
+			}
+			if slices.ContainsFunc(pids, lives) {
+				t.Error("one of the family lives")
+			}
+			if !lives(stranger.Process.Pid) {
+				t.Error("another slot's process was killed")
+			}
+			for _, dir := range cgroups {
+				if _, err := os.Stat(dir); err == nil && l.Cgroup != "" {
+					t.Errorf("%s is left", dir)
+				}
+			}
+			Left{Cgroup: cgroup}.End(ctx)
+			for _, pid := range append(pids, guard) {
+				syscall.Wait4(pid, nil, 0, nil) // they came to this process, a subreaper
+			}
+		})
+	}
+}
+
 func TestTheExecutorIsKilled(t *testing.T) {
 	for name, group := range map[string]bool{"alone": false, "with its group, as resource managers do": true} {
 		t.Run(name, func(t *testing.T) {
-			dir := t.TempDir()
-			cmd := exec.Command(self(t), "executor", dir, testCgroup())
-			cmd.Stderr = os.Stderr
-			cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-			out, err := cmd.StdoutPipe()
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := cmd.Start(); err != nil {
-				t.Fatal(err)
-			}
-			pids := familyPIDs(t, dir)
-			buf := make([]byte, 4096)
-			n, err := out.Read(buf)
-			if err != nil {
-				t.Fatal(err)
-			}
-			var guard int
-			fmt.Sscan(string(buf[:n]), &guard)
-			cgroups := strings.Fields(string(buf[:n]))[1:]
+			cmd, pids, guard, cgroups := anExecutor(t, t.TempDir(), testCgroup())
 			victim := cmd.Process.Pid
 			if group {
 				victim = -victim

@@ -2,6 +2,7 @@ package local
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -18,6 +19,8 @@ import (
 
 	"github.com/muster-project/muster/backend"
 	"github.com/muster-project/muster/event"
+	"github.com/muster-project/muster/executor"
+	"github.com/muster-project/muster/process"
 )
 
 // slot is one slot of a gang, from its grant to its end.
@@ -138,6 +141,23 @@ func (g *gang) watch(s *slot, proc *Process, child *exec.Cmd) {
 	g.awaitFree(s, how, status)
 }
 
+// leftTime is how long what is left of a slot may take to go after its kill.
+const leftTime = 10 * time.Second
+
+// endLeft ends what nobody ended because executor and guardian were killed at
+// the same moment.
+func (g *gang) endLeft(s *slot) {
+	var c executor.Context
+	if err := readJSON(filepath.Join(g.slotDir(s.ID), startFile), &c); err != nil || c.Root == "" {
+		return // nothing was ever started in it
+	}
+	ctx, cancel := context.WithTimeout(g.life, leftTime)
+	defer cancel()
+	if rest := (process.Left{Cgroup: c.Cgroup, Environ: "MUSTER_DIR=" + c.Root + "/"}).End(ctx); rest != nil {
+		g.Log.Warn("processes are left that cannot be killed", "slot", s.ID, "pids", rest)
+	}
+}
+
 // ending says how a process ended, and its status as a shell gives it.
 func ending(p *os.ProcessState) (string, int) {
 	if w, ok := p.Sys().(syscall.WaitStatus); ok && w.Signaled() {
@@ -168,6 +188,7 @@ func (g *gang) awaitFree(s *slot, how string, status int) {
 		case <-tick.C:
 		}
 	}
+	g.endLeft(s)
 	s.mu.Lock()
 	released := s.released
 	s.mu.Unlock()
