@@ -65,6 +65,7 @@ type Capacity struct {
 	GPUs         []string          `json:"gpus,omitempty"`
 	Holds        []Hold            `json:"holds,omitempty"`
 	Trouble      string            `json:"trouble,omitempty"` // what could not be looked at
+	Claims       string            `json:"claims,omitempty"`  // why nothing can be handed out
 }
 
 // Hold is one slot of anybody on the machine.

@@ -57,9 +57,7 @@ func (e *Env) serveCommand() *cobra.Command {
 	s.IntVar(&o.cpus, "cpus", 0, "processors to hand out (default: those of the machine)")
 	s.StringVar(&o.memory, "memory", "", "memory to hand out (default: that of the machine)")
 	s.IntVar(&o.gpus, "gpus", -1, "GPUs to hand out (default: those of the machine)")
-	for _, name := range []string{"cpus", "gpus", "memory"} {
-		s.Lookup(name).DefValue = ""
-	}
+	s.Lookup("gpus").DefValue = "0" // the sentence says it
 	return cmd
 }
 

@@ -3,8 +3,9 @@ package plan
 import (
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
+
+	"github.com/muster-project/muster/spec"
 )
 
 // Node is one machine that a backend can hand out slots of, as large as it is
@@ -166,16 +167,7 @@ func describe(r Resources) string {
 	return strings.Join(parts, ", ")
 }
 
-// printBytes rounds to what people compare: a machine's memory is never a round
-// number, and spec.Size would print all of its digits.
-func printBytes(v float64) string {
-	unit, divisor := "GiB", float64(1<<30)
-	if v < divisor {
-		unit, divisor = "MiB", 1<<20
-	}
-	text := strings.TrimRight(strconv.FormatFloat(v/divisor, 'f', 2, 64), "0")
-	return strings.TrimSuffix(text, ".") + unit
-}
+func printBytes(v float64) string { return spec.Size(v).Rough() }
 
 func count(n int, noun string) string {
 	if n == 1 {

@@ -2,6 +2,7 @@ package server
 
 import (
 	"encoding/json"
+	"errors"
 	"net/http"
 	"strconv"
 	"strings"
@@ -15,7 +16,9 @@ func (s *Server) getCapacity(w http.ResponseWriter, r *http.Request, p Person) e
 	use, err := s.engine.Use(r.Context())
 	out := api.Capacity{Node: use.Machine.Node, Capabilities: local.Capabilities(use.Machine), Processors: len(use.Machine.CPUs),
 		Free: use.Free, GPUs: use.Machine.GPUs}
-	if err != nil {
+	if errors.Is(err, local.ErrClaims) {
+		out.Claims = strings.ReplaceAll(err.Error(), "\n", "; ")
+	} else if err != nil {
 		out.Trouble = strings.ReplaceAll(err.Error(), "\n", "; ")
 	}
 	for _, c := range use.Claims {

@@ -46,6 +46,16 @@ func TestParseSizeRefuses(t *testing.T) {
 	}
 }
 
+func TestSizesForPeople(t *testing.T) {
+	for n, want := range map[Size]string{
+		0: "0B", 1023: "1023B", 1024: "1KiB", 1536 << 10: "1.5MiB", 24683656 << 10: "23.54GiB", 4 << 30: "4GiB", 1<<40 - 1: "1024GiB", 5 << 40: "5TiB",
+	} {
+		if got := n.Rough(); got != want {
+			t.Errorf("%d: %s, want %s", int64(n), got, want)
+		}
+	}
+}
+
 func TestParseDuration(t *testing.T) {
 	for text, want := range map[string]time.Duration{
 		"0s": 0, "90s": 90 * time.Second, "2h": 2 * time.Hour, "1h30m": 90 * time.Minute, "1h 30m": 90 * time.Minute,

@@ -73,6 +73,20 @@ func (s Size) String() string {
 	return strconv.FormatInt(n, 10) + unit
 }
 
+// Rough is the size to two digits behind the point, for people: a machine's
+// memory is never a round number, and String would print all of its digits.
+func (s Size) Rough() string {
+	v, power := float64(s), 0
+	for v >= 1024 && power < len(sizeUnits)-1 {
+		v, power = v/1024, power+1
+	}
+	unit := sizeUnits[power : power+1]
+	if power > 0 {
+		unit += "iB"
+	}
+	return strconv.FormatFloat(math.Round(v*100)/100, 'f', -1, 64) + unit
+}
+
 // MarshalText prints a size as String does.
 func (s Size) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 

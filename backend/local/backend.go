@@ -90,6 +90,9 @@ func check(p *plan.Plan, k api.Capacity) []plan.Finding {
 	if _, written := p.Native["local"]; written {
 		out = append(out, plan.Finding{Path: "native.local", Problem: "the local backend has no settings of its own"})
 	}
+	if k.Claims != "" {
+		out = append(out, plan.Finding{Path: "local", Problem: k.Claims, Hint: "muster doctor shows where claims may lie; MUSTER_CLAIMS names another directory when the server starts"})
+	}
 	if k.Trouble != "" && asksGPU(p) {
 		out = append(out, plan.Finding{Path: "gpus", Problem: k.Trouble, Hint: "nvidia-smi -L should list the GPUs of this machine"})
 	}

@@ -27,19 +27,21 @@ func TestCheck(t *testing.T) {
 	tests := map[string]struct {
 		change  func(*plan.Plan)
 		trouble string
+		claims  string
 		want    []string // path, and ! for what is only a warning
 	}{
-		"nothing to say":  {func(*plan.Plan) {}, "", nil},
-		"an image":        {func(p *plan.Plan) { p.Roles[0].Image = "pytorch:2" }, "", []string{"roles.chief.image"}},
-		"requirements":    {func(p *plan.Plan) { p.Python.Requirements = "r.txt" }, "", []string{"python.requirements"}},
-		"conda":           {func(p *plan.Plan) { p.Python.Conda = "env.yaml" }, "", []string{"python.conda"}},
-		"an archive":      {func(p *plan.Plan) { p.Python.Archive = "env.tar.gz" }, "", []string{"python.archive"}},
-		"a venv is fine":  {func(p *plan.Plan) { p.Python.Venv = ".venv" }, "", nil},
-		"too many GPUs":   {func(p *plan.Plan) { p.Roles[1].Resources.GPUs = 5 }, "", []string{"roles.worker.gpus"}},
-		"shared CPUs":     {func(p *plan.Plan) { p.Roles[0].Resources.CPUs = 4 }, "", []string{"roles.chief.cpus!"}},
-		"native settings": {func(p *plan.Plan) { p.Native = map[string]any{"local": 1, "yarn": 2} }, "", []string{"native.local"}},
-		"a sick driver":   {func(*plan.Plan) {}, "GPUs: no answer", []string{"gpus"}},
-		"a sick driver is nobody's business without GPUs": {func(p *plan.Plan) { p.Roles[1].Resources.GPUs = 0 }, "GPUs: no answer", nil},
+		"nothing to say":                {func(*plan.Plan) {}, "", "", nil},
+		"an image":                      {func(p *plan.Plan) { p.Roles[0].Image = "pytorch:2" }, "", "", []string{"roles.chief.image"}},
+		"requirements":                  {func(p *plan.Plan) { p.Python.Requirements = "r.txt" }, "", "", []string{"python.requirements"}},
+		"conda":                         {func(p *plan.Plan) { p.Python.Conda = "env.yaml" }, "", "", []string{"python.conda"}},
+		"an archive":                    {func(p *plan.Plan) { p.Python.Archive = "env.tar.gz" }, "", "", []string{"python.archive"}},
+		"a venv is fine":                {func(p *plan.Plan) { p.Python.Venv = ".venv" }, "", "", nil},
+		"too many GPUs":                 {func(p *plan.Plan) { p.Roles[1].Resources.GPUs = 5 }, "", "", []string{"roles.worker.gpus"}},
+		"shared CPUs":                   {func(p *plan.Plan) { p.Roles[0].Resources.CPUs = 4 }, "", "", []string{"roles.chief.cpus!"}},
+		"native settings":               {func(p *plan.Plan) { p.Native = map[string]any{"local": 1, "yarn": 2} }, "", "", []string{"native.local"}},
+		"a sick driver":                 {func(*plan.Plan) {}, "GPUs: no answer", "", []string{"gpus"}},
+		"claims that cannot be written": {func(*plan.Plan) {}, "", "claims: read-only", []string{"local"}},
+		"a sick driver is nobody's business without GPUs": {func(p *plan.Plan) { p.Roles[1].Resources.GPUs = 0 }, "GPUs: no answer", "", nil},
 	}
 	m := box()
 	for name, tc := range tests {
@@ -47,7 +49,7 @@ func TestCheck(t *testing.T) {
 			p := sample()
 			tc.change(p)
 			var got []string
-			for _, f := range check(p, api.Capacity{Node: "box", Capabilities: Capabilities(m), Processors: 2, Trouble: tc.trouble}) {
+			for _, f := range check(p, api.Capacity{Node: "box", Capabilities: Capabilities(m), Processors: 2, Trouble: tc.trouble, Claims: tc.claims}) {
 				path := f.Path
 				if f.Warning {
 					path += "!"

@@ -130,7 +130,7 @@ func (b *books) lacks(asks []backend.Ask) []string {
 		why = append(why, fmt.Sprintf("needs %s, %d of %d free", count(sum.GPUs, "GPU"), len(b.gpus), len(b.m.GPUs)))
 	}
 	if sum.Memory > 0 && sum.Memory > b.memory {
-		why = append(why, fmt.Sprintf("needs %v of memory, %v of %v free", spec.Size(sum.Memory), spec.Size(max(0, b.memory)), spec.Size(b.m.Memory)))
+		why = append(why, fmt.Sprintf("needs %v of memory, %v of %v free", spec.Size(sum.Memory), spec.Size(max(0, b.memory)).Rough(), spec.Size(b.m.Memory).Rough()))
 	}
 	if sum.CPUs > b.shares+tiny {
 		why = append(why, fmt.Sprintf("needs %s, %s of %s free", number(sum.CPUs)+" CPUs", number(max(0, b.shares)), number(b.m.Shares)))

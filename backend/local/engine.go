@@ -371,14 +371,18 @@ type Use struct {
 	Claims  []Claim
 }
 
-// Use looks at the machine now.
+// ErrClaims is in the error of Use when nothing can be handed out, since what is
+// handed out cannot be written down.
+var ErrClaims = errors.New("claims")
+
+// Use looks at the machine now. What it could see is good beside an error, too.
 func (e *Engine) Use(ctx context.Context) (Use, error) {
 	sick := e.look(ctx)
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	unlock, err := e.ledger.Lock(ctx)
 	if err != nil {
-		return Use{}, err
+		return Use{Machine: e.machine}, errors.Join(fmt.Errorf("%w: %w", ErrClaims, err), sick)
 	}
 	defer unlock()
 	held, err := e.ledger.Living()

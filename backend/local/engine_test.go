@@ -178,6 +178,11 @@ func TestClaimsThatCannotBeWrittenAreAReasonToWait(t *testing.T) {
 	if len(a.Granted) != 0 || len(a.Reasons) != 1 || !strings.Contains(a.Reasons[0], "not a directory") {
 		t.Errorf("%+v", a)
 	}
+	// What there is does not look like nothing for that.
+	use, err := r.Use(t.Context())
+	if !errors.Is(err, ErrClaims) || use.Machine.Memory != 16*gib {
+		t.Errorf("%+v, %v; want the machine and ErrClaims", use, err)
+	}
 }
 
 // TestTwoEnginesAgree plays random requests and ends against two engines of one
