@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/muster-project/muster/spec"
+	"github.com/muster-project/muster/storage/archive"
 )
 
 // lookAround tells what the job names and this machine does not have: its work
@@ -21,6 +22,10 @@ func (a *assembly) lookAround() []error {
 	work := job.Workdir.Path
 	if work != "" && !filepath.IsAbs(work) {
 		work = filepath.Join(a.dir, work)
+	}
+	if work == "/" && !job.Workdir.InPlace {
+		complain("workdir", "/: is the whole machine, and would be packed", "name the directory of your code; {path: /, in_place: true} packs nothing")
+		work = ""
 	}
 	if work != "" {
 		if err := wantDir(work); err != nil {
@@ -70,10 +75,17 @@ func (a *assembly) lookFile(i int, f spec.File, complain func(path, text, hint s
 	case !info.IsDir() && !info.Mode().IsRegular():
 		complain(key, f.Source+": is neither a file nor a directory", "")
 	default:
-		if in, err := os.Open(path); err != nil {
+		in, err := os.Open(path)
+		if err != nil {
 			complain(key, fmt.Sprintf("%s: %v", f.Source, cause(err)), "")
-		} else {
-			in.Close()
+			return
+		}
+		defer in.Close()
+		if f.Archive {
+			if err := archive.Known(in); err != nil {
+				text, hint, _ := strings.Cut(err.Error(), "\nhint: ")
+				complain(key, f.Source+": "+text, hint)
+			}
 		}
 	}
 }

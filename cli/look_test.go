@@ -70,6 +70,11 @@ func TestLookAroundTellsAllThatIsMissing(t *testing.T) {
 			[]string{"job.yaml:1:10: workdir: file: is a file, a directory is expected"}},
 		"an archive that is a directory": {"files: ['brought#archive']\ncommand: 'true'\n",
 			[]string{"job.yaml:1:8: files[0]: brought: is a directory, an archive is expected"}},
+		"an archive that is none": {"files: ['w/train.py::x#archive', 'file#archive']\ncommand: 'true'\n",
+			[]string{"job.yaml:1:8: files[0]: w/train.py: is empty, an archive is expected", "job.yaml:1:8: files[1]: file: is empty, an archive is expected"}},
+		"the whole machine": {"workdir: /\ncommand: 'true'\n",
+			[]string{"job.yaml:1:10: workdir: /: is the whole machine, and would be packed"}},
+		"the whole machine in place": {"workdir: {path: /, in_place: true}\ncommand: 'true'\n", nil},
 		"everything at once": {"workdir: w\nfiles: [none]\npython: {venv: nix}\nroles:\n  a: {command: python gone.py}\n  b: {command: [./lost]}\n",
 			[]string{
 				"job.yaml:2:8: files[0]: none: no such file or directory",

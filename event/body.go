@@ -2,6 +2,7 @@ package event
 
 import (
 	"encoding/json"
+	"strings"
 	"time"
 
 	"github.com/muster-project/muster/plan"
@@ -154,6 +155,13 @@ type Exit struct {
 	Text    string    `json:"text,omitempty"`    // "used 4.1 GiB of 4 GiB", "exec: no such file"
 	Symptom bool      `json:"symptom,omitempty"` // looks like the echo of another task's end
 	Stderr  []string  `json:"stderr,omitempty"`  // last lines
+}
+
+// Said is Text without the hints that may follow it on lines of their own, and
+// the hints, a line each.
+func (e Exit) Said() (text, hint string) {
+	text, hint, _ = strings.Cut(e.Text, "\nhint: ")
+	return text, strings.ReplaceAll(hint, "\nhint: ", "\n")
 }
 
 // Failed says that the incarnation ended badly by itself.

@@ -92,6 +92,27 @@ func TestTextNeverBreaksTheLineNorTheTerminal(t *testing.T) {
 	}
 }
 
+// Hints come on lines of their own behind what is wrong; an event's one line
+// leaves them to the verdict.
+func TestWhatAnExitSaid(t *testing.T) {
+	for text, want := range map[string][2]string{
+		"":                            {"", ""},
+		"x: gone":                     {"x: gone", ""},
+		"x: gone\nhint: bring it":     {"x: gone", "bring it"},
+		"x: gone\nhint: a\nhint: b":   {"x: gone", "a\nb"},
+		"two lines\nof what is wrong": {"two lines\nof what is wrong", ""},
+	} {
+		x := Exit{Class: ClassStart, Status: 126, Text: text}
+		if got, hint := x.Said(); got != want[0] || hint != want[1] {
+			t.Errorf("%q: %q and %q, want %q", text, got, hint, want)
+		}
+	}
+	e := Event{Body: &TaskExited{Task: plan.TaskID{Role: "a"}, Exit: Exit{Class: ClassStart, Status: 126, Text: "x: gone\nhint: bring it"}}}
+	if got, want := Text(e), "a/0 ended (did-not-start), status 126: x: gone"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
 func TestAnUnknownTypeIsKeptUnchanged(t *testing.T) {
 	line := `{"v":1,"seq":7,"term":2,"at":"2026-11-30T10:00:00.000000001Z","type":"task.dreamt","data":{"z":1,"a":[1.50,"<é\u2028>"]}}`
 	e, err := Unmarshal([]byte(line))

@@ -216,7 +216,8 @@ func exit(e Exit) string {
 	if e.Stopped {
 		s += ", as told"
 	}
-	return s + because(e.Text)
+	text, _ := e.Said()
+	return s + because(text)
 }
 
 func task(id plan.TaskID, incarnation int) string {

@@ -25,7 +25,7 @@ func (r refusal) Error() string {
 	if r.hint == "" {
 		return r.text
 	}
-	return r.text + "\n" + r.hint
+	return r.text + "\nhint: " + r.hint
 }
 
 // Statuses of a shell for a program that it cannot start.

@@ -120,14 +120,21 @@ func (s *Session) outcomeOf(t *task, note string) event.Outcome {
 }
 
 func hint(x event.Exit) string {
+	text, own := x.Said()
+	if own != "" {
+		return own
+	}
 	switch x.Class {
 	case event.ClassMemory:
 		return "give the role more memory, or make the batches smaller"
 	case event.ClassRegister:
 		return "its executor never answered; see its log under slots/ in the job's directory"
 	case event.ClassStart:
-		if strings.Contains(x.Text, "port") {
+		switch {
+		case strings.Contains(text, "port"):
 			return "let the job take any free port (0) instead of a fixed one, or end what holds it"
+		case strings.HasPrefix(text, "files: "), strings.HasPrefix(text, "workdir: "):
+			return "" // it names what is wrong, and that is not the command
 		}
 		return "check the command and that its program is in the work directory or on PATH"
 	}

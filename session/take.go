@@ -219,23 +219,24 @@ func (s *Session) stopTask(t *task, why string, now bool) {
 }
 
 func (s *Session) describe(t *task, x event.Exit) string {
+	text, _ := x.Said()
 	switch x.Class {
 	case event.ClassNone:
 		return fmt.Sprintf("%s succeeded", t.id)
 	case event.ClassSignal:
 		return fmt.Sprintf("%s was killed by %s", t.id, x.Signal)
 	case event.ClassMemory:
-		return fmt.Sprintf("%s ran out of memory%s", t.id, suffix(x.Text))
+		return fmt.Sprintf("%s ran out of memory%s", t.id, suffix(text))
 	case event.ClassExit:
-		return fmt.Sprintf("%s exited with %d%s", t.id, x.Status, suffix(x.Text))
+		return fmt.Sprintf("%s exited with %d%s", t.id, x.Status, suffix(text))
 	case event.ClassStart:
-		return fmt.Sprintf("%s did not start%s", t.id, suffix(x.Text))
+		return fmt.Sprintf("%s did not start%s", t.id, suffix(text))
 	case event.ClassRegister:
-		return fmt.Sprintf("%s did not answer the roll call%s", t.id, suffix(x.Text))
+		return fmt.Sprintf("%s did not answer the roll call%s", t.id, suffix(text))
 	case event.ClassLost:
-		return fmt.Sprintf("%s was lost%s", t.id, suffix(x.Text))
+		return fmt.Sprintf("%s was lost%s", t.id, suffix(text))
 	}
-	return fmt.Sprintf("%s: %s%s", t.id, x.Class, suffix(x.Text))
+	return fmt.Sprintf("%s: %s%s", t.id, x.Class, suffix(text))
 }
 
 func suffix(text string) string {

@@ -19,6 +19,21 @@ import (
 
 const block = 512 // of a tar
 
+// What archives of each kind begin with.
+const (
+	zstdMagic     = "\x28\xb5\x2f\xfd"
+	gzipMagic     = "\x1f\x8b"
+	bzip2Magic    = "BZh"
+	xzMagic       = "\xfd7zXZ\x00"
+	zipMagic      = "PK\x03\x04"
+	emptyZipMagic = "PK\x05\x06"
+)
+
+var (
+	errXZ      = errors.New("compressed by xz, which is not read here\nhint: pack it as .tar.zst, .tar.gz or .zip")
+	errNeither = errors.New("neither a tar nor a zip archive")
+)
+
 // read fills the tree from an archive of any kind.
 func (t *tree) read(r io.Reader) error {
 	head := bufio.NewReaderSize(r, 64<<10)
@@ -27,7 +42,7 @@ func (t *tree) read(r io.Reader) error {
 		return cause(err)
 	}
 	switch {
-	case bytes.HasPrefix(magic, []byte("\x28\xb5\x2f\xfd")):
+	case bytes.HasPrefix(magic, []byte(zstdMagic)):
 		// 128 MiB is the largest window that zstd itself makes without being asked for more.
 		z, err := zstd.NewReader(head, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(128<<20), zstd.WithDecoderLowmem(true))
 		if err != nil {
@@ -35,17 +50,17 @@ func (t *tree) read(r io.Reader) error {
 		}
 		defer z.Close()
 		return t.tar(z)
-	case bytes.HasPrefix(magic, []byte("\x1f\x8b")):
+	case bytes.HasPrefix(magic, []byte(gzipMagic)):
 		z, err := gzip.NewReader(head)
 		if err != nil {
 			return err
 		}
 		return t.tar(z)
-	case bytes.HasPrefix(magic, []byte("BZh")):
+	case bytes.HasPrefix(magic, []byte(bzip2Magic)):
 		return t.tar(bzip2.NewReader(head))
-	case bytes.HasPrefix(magic, []byte("\xfd7zXZ\x00")):
-		return errors.New("compressed by xz, which is not read here\nhint: pack it as .tar.zst, .tar.gz or .zip")
-	case bytes.HasPrefix(magic, []byte("PK\x03\x04")), bytes.HasPrefix(magic, []byte("PK\x05\x06")):
+	case bytes.HasPrefix(magic, []byte(xzMagic)):
+		return errXZ
+	case bytes.HasPrefix(magic, []byte(zipMagic)), bytes.HasPrefix(magic, []byte(emptyZipMagic)):
 		return t.zip(head)
 	default:
 		return t.tar(head)
@@ -62,8 +77,8 @@ func (t *tree) tar(r io.Reader) error {
 		if errors.Is(err, io.EOF) {
 			break
 		}
-		if errors.Is(err, tar.ErrHeader) && end.n <= block {
-			return errors.New("neither a tar nor a zip archive")
+		if (errors.Is(err, tar.ErrHeader) || errors.Is(err, io.ErrUnexpectedEOF)) && end.n <= block {
+			return errNeither
 		}
 		if err != nil {
 			return err

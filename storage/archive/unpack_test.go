@@ -227,6 +227,7 @@ func TestUnpackRefuses(t *testing.T) {
 		want string
 	}{
 		"text":             {[]byte(strings.Repeat("just text\n", 200)), "neither a tar nor a zip archive"},
+		"a short text":     {[]byte("just text\n"), "neither a tar nor a zip archive"},
 		"a gzip of text":   {gzipOf(t, bytes.Repeat([]byte("just text\n"), 200)), "neither a tar nor a zip archive"},
 		"xz":               {[]byte("\xfd7zXZ\x00..."), "compressed by xz, which is not read here\nhint: pack it as .tar.zst, .tar.gz or .zip"},
 		"nothing":          {nil, "the archive breaks off: its end mark is missing"},
@@ -240,6 +241,34 @@ func TestUnpackRefuses(t *testing.T) {
 				t.Errorf("got %v, want %s", err, want)
 			}
 			wantNothing(t, base)
+		})
+	}
+}
+
+// What a look at the beginning can refuse is refused before it is sent.
+func TestKnown(t *testing.T) {
+	for name, tc := range map[string]struct {
+		data []byte
+		want string
+	}{
+		"a tar":        {tarOf(t, entry{name: "a", body: "1"}), ""},
+		"a gzip":       {gzipOf(t, nil), ""},
+		"a bzip2":      {bzip2Tar(t), ""},
+		"a zip":        {[]byte("PK\x03\x04..."), ""},
+		"an empty zip": {[]byte("PK\x05\x06" + strings.Repeat("\x00", 18)), ""},
+		"nothing":      {nil, "is empty, an archive is expected"},
+		"a short text": {[]byte("just text\n"), "is neither a tar nor a zip archive"},
+		"a long text":  {[]byte(strings.Repeat("just text\n", 200)), "is neither a tar nor a zip archive"},
+		"xz":           {[]byte("\xfd7zXZ\x00..."), errXZ.Error()},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := ""
+			if err := Known(bytes.NewReader(tc.data)); err != nil {
+				got = err.Error()
+			}
+			if got != tc.want {
+				t.Errorf("%q, want %q", got, tc.want)
+			}
 		})
 	}
 }
