@@ -5,6 +5,8 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"strconv"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -122,11 +124,17 @@ while :; do sleep 0.05; done`)
 }
 
 func TestSignalsIgnoredByTheExecutorAreNotByTheProcesses(t *testing.T) {
-	s := task(t, "grep SigIgn /proc/self/status")
+	s := task(t, "sed -n 's/^SigIgn:[[:space:]]*//p' /proc/self/status")
 	s.Guardian = []string{"/bin/bash", "-c", "trap '' HUP INT QUIT TERM PIPE USR1; exec $0 guardian", self(t)}
 	run(t, s)
-	if got, want := content(t, s.Procs[0].Stdout), "SigIgn:\t0000000000000000\n"; got != want {
-		t.Errorf("got %q, want %q", got, want)
+	got, err := strconv.ParseUint(strings.TrimSpace(content(t, s.Procs[0].Stdout)), 16, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Signals 32 and 33 belong to the C library, which sets them as it needs
+	// them; make starts everything with both ignored.
+	if ignored := got &^ (1<<31 | 1<<32); ignored != 0 {
+		t.Errorf("signals %b are ignored, want none", ignored)
 	}
 }
 
