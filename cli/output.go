@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 
 	"github.com/goccy/go-yaml"
 	"github.com/spf13/cobra"
@@ -42,7 +43,7 @@ func (v *outputValue) Set(s string) error {
 	if near := spec.Suggest(s, v.words); near != "" {
 		return fmt.Errorf("no such format, did you mean %s", near)
 	}
-	return fmt.Errorf("no such format, takes %v", v.words)
+	return fmt.Errorf("no such format, takes %s", strings.Join(v.words, ", "))
 }
 
 // data says that the output is for programs.

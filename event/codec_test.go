@@ -13,6 +13,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/muster-project/muster/plan"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")

@@ -40,7 +40,7 @@ func TestWhyAProgramDidNotStart(t *testing.T) {
 		"not executable":     {[]string{"./plain"}, bin, nil, "./plain: is not executable\nhint: chmod +x ./plain, or name its interpreter: python ./plain", 126},
 		"only in PATH, dead": {[]string{"plain"}, "", []string{"PATH=/x:" + bin}, "plain: is not executable\nhint: chmod +x plain, or name its interpreter: python plain", 126},
 		"interpreter":        {[]string{"./missing"}, bin, nil, `./missing: its first line asks for "/no/such/interpreter": no such program`, 126},
-		"dos":                {[]string{"./dos"}, bin, nil, `./dos: its first line asks for "/bin/sh\r": no such program` + "\nthe file has DOS line ends: sed -i 's/\\r$//' ./dos", 126},
+		"dos":                {[]string{"./dos"}, bin, nil, `./dos: its first line asks for "/bin/sh\r": no such program` + "\nhint: the file has DOS line ends: sed -i 's/\\r$//' ./dos", 126},
 		"no first line":      {[]string{"./bare"}, bin, nil, "./bare: has no #! line and is no program for this machine", 126},
 		"no work directory":  {[]string{"true"}, "/no/such", nil, "/no/such: work directory does not exist", 126},
 		"work file":          {[]string{"true"}, "/etc/passwd", nil, "/etc/passwd: work directory is not a directory", 126},
