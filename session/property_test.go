@@ -68,7 +68,7 @@ func step(t *rapid.T, w *world) {
 		return
 	}
 	x := w.slots[rapid.SampledFrom(ids).Draw(t, "slot")]
-	switch rapid.IntRange(0, 9).Draw(t, "what") {
+	switch rapid.IntRange(0, 10).Draw(t, "what") {
 	case 0, 1:
 		w.end(x, event.Exit{})
 		w.say()
@@ -93,7 +93,10 @@ func step(t *rapid.T, w *world) {
 		if x.phase == "running" {
 			w.say(session.Started{Slot: x.slot.Slot, Incarnation: x.incarnation})
 		}
-	case 9:
+	case 9: // somebody sets the clock, forwards or back
+		w.now = w.now.Add(time.Duration(rapid.IntRange(-3600, 3600).Draw(t, "jump")) * time.Second)
+		w.say(session.Tick{})
+	case 10:
 		w.wait(time.Duration(rapid.IntRange(0, 100).Draw(t, "seconds")) * time.Second)
 	}
 }
