@@ -287,6 +287,16 @@ func TestTimeouts(t *testing.T) {
 			t.Errorf("outcome %+v", o)
 		}
 	})
+	t.Run("start of one that is held", func(t *testing.T) {
+		p := job(role("ps", 1), role("worker", 1, after("ps", spec.Ready)))
+		p.Timeout.Start = spec.Duration(time.Minute)
+		w := newWorld(t, p)
+		w.wait(time.Minute)
+		o := w.sealed()
+		if o.Status != 124 || o.State != event.TimedOut || o.Text != "timeout.start: 1m0s: worker/0 still waits for ps/0 to be ready" {
+			t.Errorf("outcome %+v", o)
+		}
+	})
 	t.Run("F-005 one worker never answers the roll call", func(t *testing.T) {
 		p := job(role("worker", 3))
 		p.Timeout.Start = spec.Duration(time.Minute)

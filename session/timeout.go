@@ -53,6 +53,11 @@ func (s *Session) judgeTimeouts() {
 		}
 		return
 	}
+	if t, at := s.heldEnds(); t != nil && !s.now.Before(at) {
+		_, waits := s.startable(t)
+		s.timeOut("start", limit.Start, t.id.String()+" still waits for "+waits)
+		return
+	}
 	if at := s.runEnds(); !at.IsZero() && !s.now.Before(at) {
 		s.timeOut("run", limit.Run, "the job ran longer than it may")
 	}
@@ -85,6 +90,21 @@ func (s *Session) startEnds() time.Time {
 		}
 	}
 	return time.Time{}
+}
+
+// heldEnds is when everybody must have been started, where the job says so, and
+// the first task that has not been. Who is held because of others would wait for
+// ever if they never get ready.
+func (s *Session) heldEnds() (*task, time.Time) {
+	if s.plan.Timeout.Start == 0 {
+		return nil, time.Time{}
+	}
+	for _, id := range s.order {
+		if t := s.tasks[id]; t.phase == held {
+			return t, s.epoch.at.Add(s.startLimit())
+		}
+	}
+	return nil, time.Time{}
 }
 
 func (s *Session) runEnds() time.Time {
@@ -137,6 +157,9 @@ func (s *Session) Deadline() (time.Time, bool) {
 	if s.verdict == nil {
 		add(s.queueEnds())
 		add(s.startEnds())
+		if _, at := s.heldEnds(); !at.IsZero() {
+			add(at)
+		}
 		add(s.runEnds())
 		if t := s.firstFailure(); t != nil {
 			add(t.exitedAt.Add(s.hold()))
