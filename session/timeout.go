@@ -96,7 +96,7 @@ func (s *Session) startEnds() time.Time {
 // the first task that has not been. Who is held because of others would wait for
 // ever if they never get ready.
 func (s *Session) heldEnds() (*task, time.Time) {
-	if s.plan.Timeout.Start == 0 {
+	if s.plan.Timeout.Start == 0 || s.roster == nil || s.roster.Epoch != s.epoch.number || s.firstFailure() != nil {
 		return nil, time.Time{}
 	}
 	for _, id := range s.order {
