@@ -297,6 +297,23 @@ func TestTimeouts(t *testing.T) {
 			t.Errorf("outcome %+v", o)
 		}
 	})
+	t.Run("one that is held is stopped, not lost", func(t *testing.T) {
+		p := job(role("ps", 1), role("worker", 1, after("ps", spec.Ready)))
+		p.Timeout.Start = spec.Duration(time.Minute)
+		w := newWorld(t, p)
+		w.auto = false
+		w.wait(time.Minute)
+		for _, sl := range w.s.Slots() {
+			if sl.Task.Role == "worker" { // what its executor says of the SIGTERM that ends it
+				w.say(session.Exited{Slot: sl.Slot, Incarnation: 1, Exit: event.Exit{Class: event.ClassLost, Text: "executor was told to end"}})
+			}
+		}
+		for _, v := range w.s.View().Tasks {
+			if v.Task.Role == "worker" && (v.State != "stopped" || v.Exit.Class != event.ClassCancelled) {
+				t.Errorf("%s %+v, want stopped by us", v.State, v.Exit)
+			}
+		}
+	})
 	t.Run("F-005 one worker never answers the roll call", func(t *testing.T) {
 		p := job(role("worker", 3))
 		p.Timeout.Start = spec.Duration(time.Minute)

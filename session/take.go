@@ -193,6 +193,10 @@ func (s *Session) exit(t *task, x event.Exit) {
 	if x.At.IsZero() {
 		x.At = s.now
 	}
+	if s.verdict != nil && t.phase != running && x.Class == event.ClassLost {
+		// Nothing of it ever ran: its executor ended because we released its slot.
+		x = event.Exit{Class: event.ClassCancelled, Status: 143, At: x.At, Stopped: true, Text: s.verdict.Text}
+	}
 	s.emit(&event.TaskExited{Task: t.id, Incarnation: t.incarnation, Exit: x})
 }
 
