@@ -88,6 +88,9 @@ func (e *Env) start(cmd *cobra.Command, f *runFlags, args []string) (job, error)
 		return job{}, orInterruption(ctx, err)
 	}
 	defer a.close()
+	if w := foreignBytes(e.Environ); w != "" {
+		a.plan.Warnings = append(a.plan.Warnings, w)
+	}
 	for _, w := range a.plan.Warnings {
 		fmt.Fprintf(e.Stderr, "muster: warning: %s\n", w)
 	}

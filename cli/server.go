@@ -52,6 +52,9 @@ func (e *Env) serverEnviron(p Paths) []string {
 
 // assemble makes the plan of a command line. Close it.
 func (e *Env) assemble(ctx context.Context, cmd *cobra.Command, f *jobFlags, args []string) (*assembly, error) {
+	if err := checkArgs(e.Args); err != nil {
+		return nil, err
+	}
 	a, err := e.resolve(cmd, f, args)
 	if err != nil {
 		return nil, err
