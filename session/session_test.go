@@ -1,6 +1,8 @@
 package session_test
 
 import (
+	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -387,5 +389,28 @@ func TestSignalReachesRunningTasks(t *testing.T) {
 		if _, ok := a.(session.SendSignal); ok {
 			t.Error("a delivered signal is sent again")
 		}
+	}
+}
+
+// A coordinator was dead while a task started and ended: the next one hears of
+// the end first, and must not take it for a task that never ran, whose logs
+// nobody would look for.
+func TestWhatRanWhileNobodyListenedHasStarted(t *testing.T) {
+	w := newWorld(t, job(role("ps", 1), role("worker", 1, after("ps", spec.Ready))))
+	before := len(w.events)
+	id := plan.TaskID{Role: "worker"}
+	w.say(session.Linked{Slot: w.of("worker/0").slot.Slot, Task: id, Incarnation: 1, Phase: "exited", Host: "h", PIDs: []int{7},
+		Exit: &event.Exit{At: w.now}})
+	var got []string
+	for _, e := range w.events[before:] {
+		switch b := e.Body.(type) {
+		case *event.TaskStarted:
+			got = append(got, fmt.Sprintf("%s started %v", b.Task, b.PIDs))
+		case *event.TaskExited:
+			got = append(got, b.Task.String()+" exited")
+		}
+	}
+	if want := []string{"worker/0 started [7]", "worker/0 exited"}; !slices.Equal(got[:min(2, len(got))], want) {
+		t.Errorf("%q, want first %q", got, want)
 	}
 }

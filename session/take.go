@@ -129,10 +129,12 @@ func (s *Session) takeLinked(in Linked) {
 	if in.Incarnation == 0 {
 		return
 	}
-	if in.Phase == "held" || in.Phase == "running" {
+	// What has run and ended meanwhile did start, and its logs are there.
+	ran := in.Phase == "running" || len(in.PIDs) > 0
+	if ran || in.Phase == "held" {
 		s.takeTask(Registered{Slot: in.Slot, Incarnation: in.Incarnation, Host: in.Host, Ports: in.Ports})
 	}
-	if in.Phase == "running" {
+	if ran {
 		s.takeTask(Started{Slot: in.Slot, Incarnation: in.Incarnation, PIDs: in.PIDs})
 	}
 	if in.Ready {
