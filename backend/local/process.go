@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -102,6 +104,47 @@ func (n Native) find() (*Process, error) {
 		return nil, err
 	}
 	return p, nil
+}
+
+// holders are the guardians that have a file open: processes of this program,
+// or of one like it, that are no server and no coordinator. Those have claims
+// open too, to look at them or to hand them on.
+func holders(claim *os.File) []int {
+	info, err := claim.Stat()
+	if err != nil {
+		return nil
+	}
+	entries, err := os.ReadDir("/proc")
+	if err != nil {
+		return nil
+	}
+	var found []int
+	for _, e := range entries {
+		pid, err := strconv.Atoi(e.Name())
+		if err != nil {
+			continue
+		}
+		line, err := os.ReadFile(filepath.Join("/proc", e.Name(), "cmdline"))
+		if err != nil || !strings.HasSuffix(string(line), "\x00guardian\x00") {
+			continue
+		}
+		if hasOpen(e.Name(), info) {
+			found = append(found, pid)
+		}
+	}
+	return found
+}
+
+func hasOpen(pid string, file os.FileInfo) bool {
+	dir := filepath.Join("/proc", pid, "fd")
+	fds, err := os.ReadDir(dir)
+	if err != nil {
+		return false // another user's
+	}
+	return slices.ContainsFunc(fds, func(fd os.DirEntry) bool {
+		at, err := os.Stat(filepath.Join(dir, fd.Name()))
+		return err == nil && os.SameFile(at, file)
+	})
 }
 
 // startTime reads field 22 of stat; the name before it may hold anything.

@@ -3,9 +3,12 @@ package local
 import (
 	"context"
 	"errors"
+	"os"
 	"os/exec"
+	"path/filepath"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
 )
 
@@ -53,6 +56,35 @@ func TestWaitingForAProcessCanBeGivenUp(t *testing.T) {
 	cancel(why)
 	if err := <-ended; !errors.Is(err, why) {
 		t.Errorf("wait: %v, want %v", err, why)
+	}
+}
+
+// Only guardians are killed for holding a claim: the server and the coordinator
+// have it open, too.
+func TestHoldersAreGuardians(t *testing.T) {
+	claim, err := os.Create(filepath.Join(t.TempDir(), "m-a.1-task-0.claim"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer claim.Close()
+	with := func(name string, files ...*os.File) int {
+		cmd := exec.Command("sh", "-c", "read word", name)
+		in, err := cmd.StdinPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		cmd.ExtraFiles = files
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { in.Close(); cmd.Wait() })
+		return cmd.Process.Pid
+	}
+	guardian := with("guardian", claim)
+	with("coordinator", claim)
+	with("guardian")
+	if diff := cmp.Diff([]int{guardian}, holders(claim)); diff != "" {
+		t.Error(diff)
 	}
 }
 

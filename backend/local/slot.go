@@ -141,6 +141,18 @@ func (g *gang) watch(s *slot, proc *Process, child *exec.Cmd) {
 	g.awaitFree(s, how, status)
 }
 
+// endHolders kills what still holds the claim of a slot whose executor has ended.
+func (g *gang) endHolders(s *slot) {
+	for _, pid := range holders(s.probe) {
+		g.Log.Warn("a guardian does not end and is killed", "slot", s.ID, "pid", pid)
+		if p, err := Watch(pid); err == nil { // else it has gone by itself
+			if err := errors.Join(p.Kill(unix.SIGKILL), p.Close()); err != nil {
+				g.Log.Warn("guardian cannot be killed", "slot", s.ID, "error", err)
+			}
+		}
+	}
+}
+
 // leftTime is how long what is left of a slot may take to go after its kill.
 const leftTime = 10 * time.Second
 
@@ -170,10 +182,17 @@ func ending(p *os.ProcessState) (string, int) {
 // guardian needs moments to end what is left.
 const freeTick = 10 * time.Millisecond
 
+// holderTime is how long a guardian may hold a claim after the end of its
+// executor. It kills at once and then waits for what cannot be killed; one that
+// takes longer is stopped or stuck, and is killed like all else.
+const holderTime = 30 * time.Second
+
 // awaitFree waits until nothing of a slot is left and reports it.
 func (g *gang) awaitFree(s *slot, how string, status int) {
 	tick := time.NewTicker(freeTick)
 	defer tick.Stop()
+	late := time.NewTimer(holderTime)
+	defer late.Stop()
 	for s.probe != nil {
 		free, err := Free(s.probe)
 		if err != nil {
@@ -185,6 +204,8 @@ func (g *gang) awaitFree(s *slot, how string, status int) {
 		select {
 		case <-g.life.Done():
 			return
+		case <-late.C:
+			g.endHolders(s)
 		case <-tick.C:
 		}
 	}
