@@ -61,8 +61,7 @@ func (s *Starter) Ensure(ctx context.Context) error {
 }
 
 func unwritable(path string, err error) error {
-	var p *fs.PathError
-	if errors.As(err, &p) {
+	if p, ok := errors.AsType[*fs.PathError](err); ok {
 		err = p.Err
 	}
 	return &Error{Code: CodeStorage, Text: fmt.Sprintf("%s: state directory cannot be written: %v", path, err),

@@ -127,8 +127,7 @@ func TestBuildTellsEveryProblemAtOnce(t *testing.T) {
 		`roles.worker.image: "local" cannot run container images yet`,
 		`    leave it out, or choose a backend with containers by on:`,
 	}, "\n")
-	var refusal *Refusal
-	if !errors.As(err, &refusal) {
+	if _, ok := errors.AsType[*Refusal](err); !ok {
 		t.Fatalf("got %v, want a Refusal", err)
 	}
 	if d := cmp.Diff(want, err.Error()); d != "" {

@@ -86,7 +86,7 @@ func fail(w http.ResponseWriter, err error) {
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set(api.CodeHeader, string(e.Code))
 	w.WriteHeader(statuses[e.Code])
-	json.NewEncoder(w).Encode(e) // whoever asked may have left
+	_ = json.NewEncoder(w).Encode(e) // whoever asked may have left
 }
 
 // kind gives every error a code.

@@ -52,8 +52,7 @@ func openHome(c *Config, p Person) (*home, error) {
 }
 
 func unwritable(path string, err error) error {
-	var p *fs.PathError
-	if errors.As(err, &p) {
+	if p, ok := errors.AsType[*fs.PathError](err); ok {
 		err = p.Err
 	}
 	return api.Errorf(api.CodeStorage, "%s: cannot be written: %v", path, err).

@@ -91,7 +91,7 @@ func TestAnAdministratorsServerRunsEachJobAsItsUser(t *testing.T) {
 	if want := " 63001 [63102 63103]\n"; !strings.HasSuffix(string(data), want) {
 		t.Errorf("coordinator (pid uid groups) is %q, want %q", data, want)
 	}
-	filepath.WalkDir(filepath.Dir(filepath.Dir(ref.Dir)), func(path string, d os.DirEntry, err error) error {
+	_ = filepath.WalkDir(filepath.Dir(filepath.Dir(ref.Dir)), func(path string, d os.DirEntry, _ error) error {
 		info, err := os.Lstat(path)
 		if errors.Is(err, os.ErrNotExist) {
 			return nil

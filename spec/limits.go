@@ -40,7 +40,7 @@ func addLimit(out []Limit, whose string, n *node) []Limit {
 		return out
 	}
 	l := Limit{Whose: whose, Origin: n.at.String(), at: map[string]place{}}
-	decodeNode(n, &l.Limits) // read before, without a problem
+	_ = decodeNode(n, &l.Limits) // read before, without a problem
 	for _, e := range n.entries {
 		l.at[e.key] = e.value.at
 	}

@@ -117,7 +117,8 @@ func tooDeep(name, text string) (Problem, bool) {
 // syntaxProblem says where the parser gave up. Signs that only look like
 // ASCII are the usual reason for a line that makes no sense.
 func syntaxProblem(name, text string, err error) Problem {
-	at, message := place{file: name}, ""
+	var message string
+	at := place{file: name}
 	if se, ok := errors.AsType[*yaml.SyntaxError](err); ok {
 		message = "not valid YAML: " + se.Message
 		if t := se.Token; t != nil && t.Position != nil {

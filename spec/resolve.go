@@ -32,7 +32,7 @@ func (s *Stack) Resolve(user string) (*Resolved, error) {
 	root = capRun(root, res.Limits)
 	res.Values = values(nil, root, reflect.TypeFor[Job](), "")
 
-	decodeNode(pushDown(root), res.Job) // its problems are those of the layers
+	_ = decodeNode(pushDown(root), res.Job) // its problems are those of the layers
 	Normalize(res.Job)
 	problems := append(slices.Clone(s.problems), m.problems...)
 	problems = append(problems, s.locate(root, unspoiled(Validate(res.Job), problems))...)

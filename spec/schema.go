@@ -2,6 +2,7 @@ package spec
 
 import (
 	"encoding/json"
+	"maps"
 	"reflect"
 )
 
@@ -103,8 +104,6 @@ func structSchema(t reflect.Type) object {
 
 func copied(o object) object {
 	out := object{}
-	for k, v := range o {
-		out[k] = v
-	}
+	maps.Copy(out, o)
 	return out
 }

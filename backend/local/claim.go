@@ -290,7 +290,7 @@ func (l Ledger) touch(now time.Time) {
 	for _, dir := range l.Dirs {
 		names, _ := filepath.Glob(filepath.Join(dir, "*"+claimSuffix))
 		for _, path := range names {
-			os.Chtimes(path, now, now) // only tidiness, and not ours to do for other users
+			_ = os.Chtimes(path, now, now) // only tidiness, and not ours to do for other users
 		}
 	}
 }

@@ -207,7 +207,7 @@ func (e *Engine) dropClaims(job string) {
 // round decides once. Lock order: the engine, then the ledger.
 func (e *Engine) round(ctx context.Context) error {
 	if e.wantsGPU() {
-		e.look(ctx)
+		_ = e.look(ctx) // logged; until it answers there are no GPUs to hand out
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()

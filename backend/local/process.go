@@ -36,7 +36,7 @@ func (p *Process) Close() error { return p.file.Close() }
 
 // Wait returns nil when the process has ended, or why it cannot wait.
 func (p *Process) Wait(ctx context.Context) error {
-	stop := context.AfterFunc(ctx, func() { p.file.SetReadDeadline(time.Unix(1, 0)) })
+	stop := context.AfterFunc(ctx, func() { _ = p.file.SetReadDeadline(time.Unix(1, 0)) })
 	defer stop()
 	raw, err := p.file.SyscallConn()
 	if err != nil {

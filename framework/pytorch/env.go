@@ -2,6 +2,7 @@ package pytorch
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -29,10 +30,8 @@ func reserved(name string) bool {
 		return true
 	}
 	for _, list := range [][]string{ranked, shared, launcher} {
-		for _, n := range list {
-			if n == name {
-				return true
-			}
+		if slices.Contains(list, name) {
+			return true
 		}
 	}
 	return false
