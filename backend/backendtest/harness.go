@@ -90,7 +90,7 @@ func (s *suite) submit(p *plan.Plan) *running {
 // events are the facts so far.
 func (r *running) events() []event.Event {
 	var out []event.Event
-	for e, err := range history.Read(r.ctx, r.FS, r.ref.Dir, 0) {
+	for e, err := range history.Read(context.WithoutCancel(r.ctx), r.FS, r.ref.Dir, 0) {
 		if err != nil {
 			break // not there yet, or being written
 		}
@@ -161,6 +161,13 @@ func (r *running) untilState(task, state string) {
 func (r *running) end() event.Outcome {
 	r.t.Helper()
 	var o event.Outcome
+	r.t.Cleanup(func() {
+		if r.t.Failed() {
+			for _, e := range r.events() {
+				r.t.Logf("%s %d.%d %s", e.At.Format("05.000"), e.Term, e.Seq, event.Text(e))
+			}
+		}
+	})
 	r.until("the job has ended", func() bool {
 		for _, e := range r.events() {
 			if f, ok := e.Body.(*event.JobFinished); ok {

@@ -49,6 +49,9 @@ func (x *player) run(ctx context.Context) {
 		if err == nil {
 			x.mu.Lock()
 			x.conn = conn
+			if x.state.Exit != nil && hello.Exit == nil { // it ended while we said hello
+				_ = conn.Send(wire.Message{Exited: &wire.Exited{Incarnation: x.state.Incarnation, Exit: *x.state.Exit}})
+			}
 			x.mu.Unlock()
 			stop := context.AfterFunc(ctx, func() { _ = conn.Close() })
 			done := x.obey(ctx, conn)
