@@ -25,7 +25,7 @@ linter() {
 golangci() {
 	local path
 	path=$(linter)
-	"$path" run ./...
+	"$path" run --allow-serial-runners ./...
 }
 
 formatted() {

@@ -49,10 +49,31 @@ python() {
 	bash "test/python/$1.sh"
 }
 
+# processes lists the packages whose tests are made of real processes. The race
+# detector sees only one process at a time and makes each of them slow to start,
+# so these run without it here; "make test-all" runs them with it, too.
+processes() { "$go" list ./cmd/muster ./process ./test/...; }
+
 unit() {
-	echo "every package, with the race detector: no cluster, no framework"
+	echo "every package whose tests stay in one process, with the race detector"
 	need gcc gcc libc6-dev # the race detector wants it; muster itself needs no C
-	CGO_ENABLED=1 "$go" test -race ./...
+	local packages
+	mapfile -t packages < <("$go" list ./... | grep -vxFf <(processes))
+	CGO_ENABLED=1 "$go" test -race "${packages[@]}"
+}
+
+road() {
+	echo "real processes: the command line's scripts, the conformance of the local backend, trees under a guardian"
+	local packages
+	mapfile -t packages < <(processes)
+	"$go" test "${packages[@]}"
+}
+
+race() {
+	echo "real processes, with the race detector"
+	local packages
+	mapfile -t packages < <(processes)
+	CGO_ENABLED=1 "$go" test -race -timeout 30m "${packages[@]}"
 }
 
 quick() {
@@ -103,7 +124,7 @@ for part in "${parts[@]}"; do
 	case $part in
 	build) command=(make --no-print-directory build) ;;
 	lint) command=(tools/lint.sh) ;;
-	unit | quick | frameworks | chaos | bench | fuzz | long-chaos) command=("${part/-/_}") ;;
+	unit | road | race | quick | frameworks | chaos | bench | fuzz | long-chaos) command=("${part/-/_}") ;;
 	*) fail "$part: no such part" ;;
 	esac
 	part "$part" "${command[@]}"

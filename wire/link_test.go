@@ -248,14 +248,14 @@ func TestServeWritesWhatIsQueuedBeforeItEnds(t *testing.T) {
 
 func TestTwoHundredExecutorsAtOnce(t *testing.T) {
 	d := &desk{beat: time.Second}
-	s := newSite(t, d, Limits{Handshakes: 8})
+	s := newSite(t, d, Limits{Handshakes: 8, Greeting: patient})
 	const n = 200
 	var wg sync.WaitGroup
 	conns := make([]*Conn, n)
 	for i := range n {
 		wg.Go(func() {
 			task := plan.TaskID{Role: "worker", Index: i}
-			conns[i] = s.dial(task, Limits{})
+			conns[i] = s.dial(task, Limits{Greeting: patient})
 		})
 	}
 	wg.Wait()
