@@ -248,14 +248,14 @@ func TestServeWritesWhatIsQueuedBeforeItEnds(t *testing.T) {
 
 func TestTwoHundredExecutorsAtOnce(t *testing.T) {
 	d := &desk{beat: time.Second}
-	s := newSite(t, d, Limits{Handshakes: 8, Greeting: patient})
+	s := newSite(t, d, Limits{Handshakes: 8, Greeting: late})
 	const n = 200
 	var wg sync.WaitGroup
 	conns := make([]*Conn, n)
 	for i := range n {
 		wg.Go(func() {
 			task := plan.TaskID{Role: "worker", Index: i}
-			conns[i] = s.dial(task, Limits{Greeting: patient})
+			conns[i] = s.dial(task, Limits{Greeting: late})
 		})
 	}
 	wg.Wait()

@@ -39,18 +39,18 @@ func allocated(f func()) uint64 {
 }
 
 // eventually polls until ok, and fails the test after a while.
-// patient is long enough for a machine that does much else at the same time.
-const patient = 2 * time.Minute
+// late is long enough for a machine that does much else at the same time.
+const late = 2 * time.Minute
 
 func eventually(t *testing.T, what string, ok func() bool) {
 	t.Helper()
-	tick, late := time.NewTicker(2*time.Millisecond), time.NewTimer(patient)
+	tick, end := time.NewTicker(2*time.Millisecond), time.NewTimer(late)
 	defer tick.Stop()
-	defer late.Stop()
+	defer end.Stop()
 	for !ok() {
 		select {
 		case <-tick.C:
-		case <-late.C:
+		case <-end.C:
 			t.Fatalf("never happened: %s", what)
 		}
 	}
