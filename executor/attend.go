@@ -12,25 +12,36 @@ import (
 
 // Intervals of looking at a running task's files and ports.
 const (
-	lookReady = 100 * time.Millisecond // until it is ready
+	lookReady = 100 * time.Millisecond // while it may soon be ready
 	lookLater = 500 * time.Millisecond
+	lookLeast = 2 * time.Second // for a port: the kernel lists all of them
 )
+
+// pause is how long after its start a task's port is looked at again: most
+// listen soon or never.
+func pause(running time.Duration) time.Duration {
+	return min(max(running/20, lookReady), lookLeast)
+}
 
 // attend is with a tree from its start to its end: it looks for readiness and
 // reports, and when the tree has ended reads what its output says about why.
 // All that touches files happens here, never in the loop.
 func (e *executor) attend(ctx context.Context, dir string, tree *process.Tree, port int) {
 	reports := &reader{path: filepath.Join(dir, reportFile)}
-	ready := false
+	ready, begin, next := false, time.Now(), time.Duration(0)
 	tick := time.NewTicker(lookReady)
 	defer tick.Stop()
 	for {
 		select {
 		case <-tick.C:
 			r := reports.read(false)
-			if !ready && isReady(dir, port) {
-				ready, r.ready = true, true
-				tick.Reset(lookLater)
+			if running := time.Since(begin); !ready && running >= next {
+				ready = isReady(dir, port)
+				r.ready = ready
+				next = running + pause(running)
+				if ready || next-running > lookLater {
+					tick.Reset(lookLater)
+				}
 			}
 			if r.ready || r.progress != nil || r.published != nil {
 				e.tell(ctx, r)
