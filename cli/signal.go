@@ -24,6 +24,9 @@ func (e *Env) signalCommand() *cobra.Command {
 		Args:              count(1, 2, "SIGNAL"),
 		ValidArgsFunction: e.completeJobs,
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 1 && strings.HasPrefix(args[0], "m-") {
+				return faultf(exitUsage, "SIGNAL: is missing behind %s", args[0]).hint("as in: muster signal %s USR1", args[0])
+			}
 			name, err := signalName(args[len(args)-1])
 			if err != nil {
 				return err

@@ -67,9 +67,19 @@ func (b *Backend) Check(ctx context.Context, p *plan.Plan) ([]plan.Finding, erro
 	return check(p, k), nil
 }
 
+// mostProcs bounds the processes of one task: more are a slip of the pen.
+const mostProcs = 4096
+
 func check(p *plan.Plan, k api.Capacity) []plan.Finding {
 	out := plan.CheckFit(p, []plan.Node{{Name: k.Node, Resources: k.Capabilities.Largest}})
+	if p.Queue != "" {
+		out = append(out, plan.Finding{Path: "queue", Warning: true,
+			Problem: p.Queue + " selects limits of the site file and nothing else: the local backend serves in the order of submission"})
+	}
 	for _, r := range p.Roles {
+		if r.Procs > mostProcs {
+			out = append(out, plan.Finding{Path: "roles." + r.Name + ".procs", Problem: fmt.Sprintf("%d asked, at most %d run in one task", r.Procs, mostProcs)})
+		}
 		if r.Image != "" {
 			out = append(out, plan.Finding{Path: "roles." + r.Name + ".image", Problem: "the local backend runs no container images yet",
 				Hint: "leave image out here; python: {venv: DIR} gives tasks an environment of their own"})
