@@ -15,6 +15,8 @@ import (
 
 	"github.com/muster-project/muster/plan"
 	"github.com/muster-project/muster/storage/archive"
+	"github.com/muster-project/muster/storage/blob"
+	"github.com/muster-project/muster/storage/local"
 )
 
 // Names in an incarnation's own directory (MUSTER_DIR).
@@ -95,8 +97,8 @@ func (e *executor) localise(ctx context.Context, own string) error {
 	return errors.Join(wrong...)
 }
 
-func (e *executor) unpack(ctx context.Context, blob, dir string) error {
-	r, err := e.source(blob, "")
+func (e *executor) unpack(ctx context.Context, address, dir string) error {
+	r, err := e.source(ctx, address, "")
 	if err != nil {
 		return err
 	}
@@ -104,18 +106,22 @@ func (e *executor) unpack(ctx context.Context, blob, dir string) error {
 	return archive.Unpack(ctx, r, dir)
 }
 
-// source opens a staged file, or its source where nothing was staged because
-// every node sees it.
-func (e *executor) source(blob, source string) (*os.File, error) {
-	path := source
-	if blob != "" {
-		path = filepath.Join(e.Blobs, blob)
+// source opens a staged file, whose content is held against its address while it
+// is read, or its source where nothing was staged because every node sees it.
+func (e *executor) source(ctx context.Context, address, source string) (io.ReadCloser, error) {
+	var r io.ReadCloser
+	var err error
+	if address != "" {
+		store := blob.Store{FS: local.FS{}, Dir: e.Blobs}
+		source = store.Path(address)
+		r, err = store.Open(ctx, address)
+	} else {
+		r, err = os.Open(source)
 	}
-	f, err := os.Open(path)
 	if err != nil {
-		return nil, fmt.Errorf("%s: cannot be read: %w", path, cause(err))
+		return nil, fmt.Errorf("%s: cannot be read: %w", source, cause(err))
 	}
-	return f, nil
+	return r, nil
 }
 
 // place puts one more file into the work directory. In a directory that others
@@ -131,14 +137,14 @@ func (e *executor) place(ctx context.Context, root *os.Root, f plan.File) error 
 		if _, err := root.Lstat(f.Name); err == nil && e.Work.InPlace {
 			return nil
 		}
-		in, err := e.source(f.Blob, f.Source)
+		in, err := e.source(ctx, f.Blob, f.Source)
 		if err != nil {
 			return err
 		}
 		defer in.Close()
 		return archive.Unpack(ctx, in, filepath.Join(root.Name(), f.Name))
 	}
-	in, err := e.source(f.Blob, f.Source)
+	in, err := e.source(ctx, f.Blob, f.Source)
 	if err != nil {
 		return err
 	}

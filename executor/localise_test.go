@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -162,5 +164,24 @@ func TestFilesOfALaunchStayInTheTasksDirectory(t *testing.T) {
 	}
 	if err := write(dir, map[string][]byte{"../out": nil}, fill); err == nil {
 		t.Error("a file was written outside")
+	}
+}
+
+// A staged file that was damaged on its way is no start.
+func TestADamagedBlobIsRefused(t *testing.T) {
+	j := newJob(t)
+	name := j.stage([]byte("what was staged"))
+	path := filepath.Join(j.dir, "blobs", name)
+	if err := errors.Join(os.Remove(path), os.WriteFile(path, []byte("something else"), 0o400)); err != nil {
+		t.Fatal(err)
+	}
+	e := &executor{Context: Context{Blobs: filepath.Join(j.dir, "blobs")}}
+	r, err := e.source(t.Context(), name, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	if _, err := io.ReadAll(r); err == nil || !strings.Contains(err.Error(), "damaged") {
+		t.Errorf("read without complaint: %v", err)
 	}
 }
