@@ -109,6 +109,32 @@ func TestF092ALineOf200Megabytes(t *testing.T) {
 	}
 }
 
+// The second half of F-092: short lines faster than anybody reads them, as many
+// bytes as ten megabytes a second give in half a minute. The writer is never
+// held up by a viewer, since there is none; nothing is lost; memory stays small.
+func TestF092AFastWriterOfShortLines(t *testing.T) {
+	const all = 300_000_000
+	s := task(t, fmt.Sprintf("yes 0123456789 | head -c %d; echo written >&2; until [ -e go ]; do sleep 0.05; done", all))
+	tree := begin(t, s)
+	printed(t, s.Procs[0].Stderr, "written")
+	if peak := highWater(t, tree.cmd.Process.Pid); peak > 50<<20 {
+		t.Errorf("the guardian took %d MiB", peak>>20)
+	}
+	if err := os.WriteFile(filepath.Join(s.Procs[0].Dir, "go"), nil, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if got := result(t, tree); got.Procs[0].Status != 0 {
+		t.Errorf("got %+v", got)
+	}
+	info, err := os.Stat(s.Procs[0].Stdout)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if info.Size() != all {
+		t.Errorf("%d bytes stored, want %d", info.Size(), all)
+	}
+}
+
 // highWater is the most memory that a process ever had.
 func highWater(t *testing.T, pid int) int64 {
 	t.Helper()
