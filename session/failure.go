@@ -138,6 +138,9 @@ func hint(x event.Exit) string {
 		}
 		return "check the command and that its program is in the work directory or on PATH"
 	}
+	if slices.ContainsFunc(x.Stderr, func(line string) bool { return strings.Contains(strings.ToLower(line), "connection refused") }) {
+		return "a role that needs another one to listen first says so: after: [{role: NAME, is: ready}]"
+	}
 	return ""
 }
 

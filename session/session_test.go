@@ -414,3 +414,35 @@ func TestWhatRanWhileNobodyListenedHasStarted(t *testing.T) {
 		t.Errorf("%q, want first %q", got, want)
 	}
 }
+
+// What a backend says again after its own restart is known already; what was
+// never asked for is given back.
+func TestF100TheBackendSaysEverythingAgain(t *testing.T) {
+	w := newWorld(t, job(role("worker", 3)))
+	n := len(w.events)
+	for _, id := range w.ids() {
+		w.say(session.Granted{Slot: w.slots[id].slot}, session.Launched{Slot: id})
+	}
+	if len(w.events) != n {
+		t.Errorf("known slots gave new facts: %+v", w.events[n:])
+	}
+	extra := event.SlotGranted{Slot: "extra", Request: 1, Task: plan.TaskID{Role: "worker", Index: 0}, Node: "n1"}
+	w.slots["extra"] = &executor{slot: extra, phase: "idle"}
+	w.say(session.Granted{Slot: extra})
+	if w.slots["extra"] != nil {
+		t.Error("a slot that was never asked for is kept")
+	}
+	if got := w.s.View().State; got != "running" {
+		t.Errorf("the job is %s, want running", got)
+	}
+}
+
+// A failure that no restart answers any more is told as one, at once.
+func TestF056PermanentFailureIsNotShownAsRestarting(t *testing.T) {
+	w := newWorld(t, job(role("worker", 1, restarts(1, spec.ScopeTask))))
+	w.exit("worker/0", 1)
+	w.exit("worker/0", 1)
+	if o := w.sealed(); o.State != event.Failed || w.s.View().State != "failed" || w.s.View().Restarts != 1 {
+		t.Errorf("%s after %d restarts, %+v; want failed after one", w.s.View().State, w.s.View().Restarts, o)
+	}
+}
