@@ -58,6 +58,7 @@ type grant struct {
 	gang *gang // whom to tell; changes with the term
 	stop context.CancelFunc
 	done chan struct{} // its executor has ended
+	free bool          // it was released
 }
 
 // ask is a request that waits, first come first served.

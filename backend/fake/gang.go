@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
-	"sync"
 
 	"github.com/muster-project/muster/backend"
 	"github.com/muster-project/muster/event"
@@ -23,8 +22,7 @@ type opener struct {
 // Open adopts the slots that still live and says which do not.
 func (o opener) Open(ctx context.Context, p *plan.Plan, term int64, known []backend.Slot) (backend.Gang, error) {
 	c := o.cluster
-	g := &gang{cluster: c, job: o.job, term: term, out: make(chan backend.Event), news: make(chan struct{}, 1), end: make(chan struct{})}
-	g.pump.Go(g.deliver)
+	g := &gang{cluster: c, job: o.job, term: term, feed: backend.NewFeed()}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, k := range known {
@@ -48,52 +46,12 @@ type gang struct {
 	cluster *Cluster
 	job     string
 	term    int64
-	out     chan backend.Event
-	news    chan struct{}
-	end     chan struct{}
-	once    sync.Once
-	pump    sync.WaitGroup
-
-	mu    sync.Mutex
-	queue []backend.Event
+	feed    *backend.Feed
 }
 
-func (g *gang) Events() <-chan backend.Event { return g.out }
+func (g *gang) Events() <-chan backend.Event { return g.feed.Events() }
 
-func (g *gang) tell(e backend.Event) {
-	g.mu.Lock()
-	g.queue = append(g.queue, e)
-	g.mu.Unlock()
-	select {
-	case g.news <- struct{}{}:
-	default:
-	}
-}
-
-func (g *gang) deliver() {
-	defer close(g.out)
-	for {
-		g.mu.Lock()
-		batch := g.queue
-		g.queue = nil
-		g.mu.Unlock()
-		for _, e := range batch {
-			select {
-			case g.out <- e:
-			case <-g.end:
-				return
-			}
-		}
-		if len(batch) > 0 {
-			continue
-		}
-		select {
-		case <-g.news:
-		case <-g.end:
-			return
-		}
-	}
-}
+func (g *gang) tell(e backend.Event) { g.feed.Tell(e) }
 
 // Request waits in line until the whole gang fits.
 func (g *gang) Request(_ context.Context, r backend.Request) error {
@@ -187,13 +145,14 @@ func (c *Cluster) gone(gr *grant, quit bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	close(gr.done)
-	if c.Defect == LeavesSlots && quit {
+	wanted := quit || gr.free
+	if c.Defect == LeavesSlots && wanted {
 		return
 	}
 	delete(c.granted, gr.ID)
 	if c.Defect != HidesLoss {
 		e := backend.Gone{Slot: gr.ID}
-		if !quit {
+		if !wanted {
 			e.Class, e.Reason = event.ClassLost, "its node vanished"
 		}
 		gr.gang.tell(backend.Event{Gone: &e})
@@ -212,6 +171,7 @@ func (g *gang) Release(_ context.Context, slots []string, _ bool) error {
 			g.tell(backend.Event{Gone: &backend.Gone{Slot: id}})
 		case gr.stop != nil:
 			if c.Defect != KeepsSurplus || gr.Request != 1 {
+				gr.free = true
 				gr.stop()
 			}
 		case c.Defect == KeepsSurplus:
@@ -273,8 +233,7 @@ func (g *gang) Leave() error {
 }
 
 func (g *gang) leave() error {
-	g.once.Do(func() { close(g.end) })
-	g.pump.Wait()
+	g.feed.Close()
 	return nil
 }
 

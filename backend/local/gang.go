@@ -38,10 +38,8 @@ func (o Opener) Open(ctx context.Context, p *plan.Plan, term int64, known []back
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	g := &gang{Opener: o, plan: p, term: term, slots: map[string]*slot{}, asking: map[int]bool{},
-		out: make(chan backend.Event), news: make(chan struct{}, 1)}
+	g := &gang{Opener: o, plan: p, term: term, slots: map[string]*slot{}, asking: map[int]bool{}, feed: backend.NewFeed()}
 	g.life, g.end = context.WithCancel(context.WithoutCancel(ctx))
-	g.pump.Go(g.deliver)
 	for _, k := range known {
 		g.recover(k)
 	}
@@ -66,56 +64,18 @@ type gang struct {
 	life  context.Context // of all goroutines
 	end   context.CancelFunc
 	owned sync.WaitGroup // waits and asks
-	pump  sync.WaitGroup // delivers
-	out   chan backend.Event
-	news  chan struct{}
+	feed  *backend.Feed
 
 	mu     sync.Mutex
 	slots  map[string]*slot
 	asking map[int]bool
-	queue  []backend.Event
 	closed bool
 }
 
 // Events delivers what happened.
-func (g *gang) Events() <-chan backend.Event { return g.out }
+func (g *gang) Events() <-chan backend.Event { return g.feed.Events() }
 
-// tell puts an event into the queue, which has no bound: nobody who has news
-// may wait for somebody who is busy with older news.
-func (g *gang) tell(e backend.Event) {
-	g.mu.Lock()
-	g.queue = append(g.queue, e)
-	g.mu.Unlock()
-	select {
-	case g.news <- struct{}{}:
-	default:
-	}
-}
-
-func (g *gang) deliver() {
-	defer close(g.out)
-	for {
-		g.mu.Lock()
-		batch := g.queue
-		g.queue = nil
-		g.mu.Unlock()
-		for _, e := range batch {
-			select {
-			case g.out <- e:
-			case <-g.life.Done():
-				return
-			}
-		}
-		if len(batch) > 0 {
-			continue
-		}
-		select {
-		case <-g.news:
-		case <-g.life.Done():
-			return
-		}
-	}
-}
+func (g *gang) tell(e backend.Event) { g.feed.Tell(e) }
 
 // superseded looks for the address of a coordinator with a higher term: then
 // nothing of the job is ours to touch.
@@ -258,7 +218,7 @@ func (g *gang) Leave() error {
 	g.mu.Unlock()
 	g.end()
 	g.owned.Wait()
-	g.pump.Wait()
+	g.feed.Close()
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	for _, s := range g.slots {
