@@ -25,13 +25,13 @@ demo: build ## train a small PyTorch model with four ranks on this machine
 	@tools/demo.sh
 
 test: ## lint, all tests, and the real frameworks; says how long each part took
-	@tools/test.sh build lint unit road frameworks chaos
+	@tools/test.sh build unit road frameworks chaos lint
 
 test-quick: ## build and unit tests without the race detector: a minute or two
 	@tools/test.sh build quick
 
 test-all: ## everything "test" has, then fuzzing, benchmarks and the long chaos matrix
-	@tools/test.sh build lint unit road frameworks race fuzz bench long-chaos
+	@tools/test.sh build unit road frameworks race fuzz bench long-chaos lint
 
 lint: ## golangci-lint, formatting, generated files, sizes, and what must not be in the tree
 	@tools/test.sh build lint

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# lint.sh   every check that needs no test run. All of them run, so that one
-#           call shows everything that is to be done.
+# lint.sh            every check that needs no test run. All of them run, so that
+#                    one call shows everything that is to be done.
+# lint.sh --linter   only makes sure that golangci-lint is built
 # shellcheck source=env.sh
 . "$(dirname "$0")/env.sh"
 cd "$root"
@@ -21,6 +22,11 @@ linter() {
 	[ -x "$path" ] || locked golangci-lint build_linter
 	echo "$path"
 }
+
+if [ "${1:-}" = --linter ]; then
+	linter >/dev/null
+	exit
+fi
 
 golangci() {
 	local path

@@ -17,7 +17,8 @@ export MUSTER_PARTS=$work/parts
 
 wants() { [[ " ${parts[*]} " == *" $1 "* ]]; }
 
-# Downloads run beside the compiler. They are waited for, or ended, here.
+# Downloads, and the building of the linter, run beside the other parts, which
+# mostly wait. They are waited for, or ended, here.
 fetching=()
 fetch() {
 	setsid "${@:2}" >"$work/$1.out" 2>"$work/$1.log" </dev/null &
@@ -41,7 +42,7 @@ if wants frameworks; then
 	fetch tensorflow bash test/python/tensorflow.sh
 fi
 if wants lint; then
-	fetch lint "$go" -C tools mod download
+	fetch lint nice -n 5 tools/lint.sh --linter
 fi
 
 # python NAME waits for an environment and prints its interpreter.
