@@ -3,6 +3,7 @@ package history
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"iter"
 	"time"
@@ -143,6 +144,9 @@ func (f *follower) succeed(ctx context.Context) ([]event.Event, error) {
 	c, err := f.trace(ctx)
 	if err != nil {
 		return nil, err
+	}
+	if len(c) == 0 { // somebody removes the job while we follow it
+		return nil, fmt.Errorf("%s: the journal is gone: %w", segmentDir(f.dir), fs.ErrNotExist)
 	}
 	here, next := -1, -1
 	for i, l := range c {

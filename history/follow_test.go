@@ -12,6 +12,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/muster-project/muster/event"
+	"github.com/muster-project/muster/storage/faulty"
 	"github.com/muster-project/muster/storage/local"
 )
 
@@ -215,4 +216,28 @@ func TestFollowTellsThatEventsAreLost(t *testing.T) {
 			t.Errorf("got %v, want %s", err, want)
 		}
 	})
+}
+
+// A job may be removed while somebody follows it, at any moment.
+func TestFollowOfAJournalThatVanishes(t *testing.T) {
+	dir := t.TempDir()
+	setText(t, dir, 1, open1)
+	gone := false
+	fsys := faulty.FS{FS: local.FS{}, Plan: func(c faulty.Call) faulty.Fault {
+		if gone && c.Op == faulty.List {
+			return faulty.Fault{Err: fs.ErrNotExist}
+		}
+		return faulty.Fault{}
+	}}
+	f := &follower{fs: fsys, dir: dir, patience: patience}
+	for range 2 { // enters the segment, reads it
+		if _, err := f.step(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	setText(t, dir, 2, "")
+	gone = true
+	if _, err := f.step(t.Context()); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("got %v, want that the journal is gone", err)
+	}
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
@@ -108,7 +109,10 @@ func text(t *testing.T, dir string, term int64) string {
 
 func setText(t *testing.T, dir string, term int64, content string) {
 	t.Helper()
-	if err := errors.Join(os.MkdirAll(segmentDir(dir), 0o700), os.WriteFile(segmentPath(dir, term), []byte(content), 0o600)); err != nil {
+	path := segmentPath(dir, term)
+	// At once, as a segment only ever grows: a reader must not see it empty.
+	err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path+".new", []byte(content), 0o600), os.Rename(path+".new", path))
+	if err != nil {
 		t.Fatal(err)
 	}
 }
