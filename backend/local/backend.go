@@ -76,6 +76,10 @@ func check(p *plan.Plan, k api.Capacity) []plan.Finding {
 		out = append(out, plan.Finding{Path: "queue", Warning: true,
 			Problem: p.Queue + " selects limits of the site file and nothing else: the local backend serves in the order of submission"})
 	}
+	if p.Priority != 0 {
+		out = append(out, plan.Finding{Path: "priority", Warning: true,
+			Problem: fmt.Sprintf("%d changes nothing here: the local backend serves in the order of submission", p.Priority)})
+	}
 	for _, r := range p.Roles {
 		if r.Procs > mostProcs {
 			out = append(out, plan.Finding{Path: "roles." + r.Name + ".procs", Problem: fmt.Sprintf("%d asked, at most %d run in one task", r.Procs, mostProcs)})
