@@ -446,3 +446,19 @@ func TestF056PermanentFailureIsNotShownAsRestarting(t *testing.T) {
 		t.Errorf("%s after %d restarts, %+v; want failed after one", w.s.View().State, w.s.View().Restarts, o)
 	}
 }
+
+// An executor that links before its start is acknowledged is found again after a
+// takeover all the same.
+func TestNativeIsNotedHoweverFastTheExecutorIs(t *testing.T) {
+	w := newWorld(t, job(role("worker", 1)))
+	slot := w.of("worker/0").slot.Slot
+	w.say(session.Launched{Slot: slot, Native: []byte(`{"pid":7}`)})
+	if got := string(w.s.Slots()[0].Native); got != `{"pid":7}` {
+		t.Errorf("native %q, want what the backend said after the executor had linked", got)
+	}
+	n := len(w.events)
+	w.say(session.Launched{Slot: slot, Native: []byte(`{"pid":7}`)}, session.Launched{Slot: slot, Err: "late"})
+	if len(w.events) != n {
+		t.Errorf("said again, it gave new facts: %+v", w.events[n:])
+	}
+}

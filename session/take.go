@@ -58,9 +58,14 @@ func (s *Session) take(in Input) {
 func (s *Session) takeLaunched(in Launched) {
 	sl := s.slots[in.Slot]
 	switch {
-	case sl == nil || sl.started:
+	case sl == nil:
 	case in.Err == "":
-		s.emit(&event.ExecutorStarted{Slot: in.Slot, Native: in.Native})
+		// An executor may link before the backend says that it started it; what
+		// finds it again after a takeover must be noted all the same.
+		if !sl.started || sl.native == nil && in.Native != nil {
+			s.emit(&event.ExecutorStarted{Slot: in.Slot, Native: in.Native})
+		}
+	case sl.started:
 	default:
 		if t := s.tasks[sl.Task]; t.slot == in.Slot && t.active() {
 			s.exit(t, event.Exit{Class: event.ClassStart, Status: 126, At: s.now, Text: "its executor did not start: " + in.Err})
