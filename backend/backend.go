@@ -11,6 +11,7 @@ import (
 
 	"github.com/muster-project/muster/event"
 	"github.com/muster-project/muster/plan"
+	"github.com/muster-project/muster/storage"
 )
 
 // Backend is one place where jobs run, seen from the client.
@@ -147,6 +148,7 @@ type Event struct {
 	Adopted    *Slot
 	Gone       *Gone
 	Preempting *Preempting
+	Aside      *Aside
 	Superseded bool
 }
 
@@ -184,14 +186,73 @@ type Preempting struct {
 	Deadline time.Time
 }
 
+// Aside says that this coordinator must end although the job has not: its own
+// place is what another gang lacks. The coordinator notes the reason in the
+// journal and leaves; whoever keeps the job submits it again with its old place
+// in the order.
+type Aside struct{ Reason string }
+
+// Reporter is implemented by gangs whose resource manager shows how far a job
+// is. The fraction is what the tasks said of themselves, 0 to 1.
+type Reporter interface {
+	Report(fraction float64)
+}
+
+// Keeper is implemented by backends on which somebody outside must tend a job
+// whose coordinator cannot live: submit it again after it stepped aside, seal
+// its journal when the backend has ended it. Any number of keepers may tend a
+// job at the same time.
+type Keeper interface {
+	// Keep returns when the job is sealed (nil), or with the context's error.
+	Keep(ctx context.Context, ref Ref) error
+}
+
+// Home is implemented by backends whose job directories do not lie on this
+// machine's own file system.
+type Home interface {
+	FS() storage.FS
+	// Jobs is the directory of the caller's job directories.
+	Jobs() string
+}
+
+// Stager is implemented by backends that keep archives and files elsewhere than
+// in the state directory of this machine.
+type Stager interface {
+	// Stage makes the content of local blob files available to the job's nodes.
+	// blobs maps content addresses to local paths; tell is told what takes time.
+	Stage(ctx context.Context, p *plan.Plan, blobs map[string]string, tell func(format string, args ...any)) error
+}
+
+// Doctor is implemented by backends that can say what is wrong with their site.
+type Doctor interface {
+	Diagnose(ctx context.Context) []Diagnosis
+}
+
+// Diagnosis is one thing that was looked at.
+type Diagnosis struct {
+	Check   string `json:"check"`
+	Verdict string `json:"verdict"` // ok, warning, failed
+	Text    string `json:"text"`
+	Hint    string `json:"hint,omitempty"`
+}
+
 // Logs is implemented by backends that can give a task's output after its end.
 type Logs interface {
 	Logs(ctx context.Context, ref Ref, id plan.TaskID, stream string) (io.ReadCloser, error)
 }
 
-// Explainer is implemented by backends that can say why a job waits.
+// Explainer is implemented by backends that can say why a job waits: every
+// reason, the most important first; none if it does not wait.
 type Explainer interface {
-	Explain(ctx context.Context, ref Ref) ([]string, error)
+	Explain(ctx context.Context, ref Ref) ([]Reason, error)
+}
+
+// Reason is one reason why a job waits.
+type Reason struct {
+	Code    string             `json:"code"` // a word for programs: am_share, user_limit, …
+	Text    string             `json:"text"` // with its numbers
+	Next    string             `json:"next"` // what the reader can do
+	Numbers map[string]float64 `json:"numbers,omitempty"`
 }
 
 // Lister is implemented by backends that can list jobs.

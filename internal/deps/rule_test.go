@@ -30,8 +30,10 @@ var road = []struct {
 	{"storage", "", "the file system contract is a leaf"},
 	{"storage/*", "storage/... hadoop/... internal/...", "a file system stores bytes: it knows no job"},
 	{"history", "event plan spec storage/... internal/...", "the journal is read where nothing runs any more"},
-	{"executor/...", "event plan spec wire process/... storage/... executor/... internal/...", "what a task needs is computed in the coordinator and sent"},
-	{"backend", "event plan spec", "the contract is between plan and coordinator"},
+	{"executor", "event plan spec wire process/... storage/... keep executor/... internal/...", "what a task needs is computed in the coordinator and sent"},
+	{"executor/*", "event plan spec wire process/... storage/... hadoop/... keep executor/... internal/...", "what a task needs is computed in the coordinator and sent"},
+	{"keep", "storage/... process/capture internal/...", "kept logs are bytes and times: whose they are is a path"},
+	{"backend", "event plan spec storage", "the contract is between plan and coordinator"},
 	{"hadoop/...", "hadoop/...", "a leaf that could live alone"},
 	{"internal/...", "internal/...", "things with no story serve everybody, so they may know nobody"},
 	{"cmd/executor", "executor/... internal/...", "the small binary is the executor and nothing else"},
@@ -68,7 +70,7 @@ var only = []struct {
 	{"modernc.org/sqlite/...", "history/...", "the index can be deleted and rebuilt; whoever needs it asks history"},
 	{"google.golang.org/protobuf/...", "wire/... hadoop/...", "generated types stay behind the package that speaks the protocol"},
 	{"github.com/opencontainers/cgroups/...", "process/...", "cgroups are made and read in one place"},
-	{"hadoop/...", "hadoop/... backend/yarn/... storage/hdfs/... dialect/tony/... portal/...", "Hadoop's words stay with those who speak to Hadoop"},
+	{"hadoop/...", "hadoop/... backend/yarn/... storage/hdfs/... executor/container/... dialect/tony/... portal/...", "Hadoop's words stay with those who speak to Hadoop"},
 }
 
 // siblings never meet: a package below one of these imports no other one below it.

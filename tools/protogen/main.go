@@ -3,12 +3,16 @@
 // plugin out of this module, so go.mod pins both.
 //
 //	go run ./protogen ../wire/internal/pb/wire.proto
+//	go run ./protogen -root ../hadoop/pb yarnpb/yarn.proto
+//
+// Imports are looked for in the root, by default the file's own directory.
 package main
 
 import (
 	"bytes"
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"os"
 	"os/exec"
@@ -22,20 +26,25 @@ import (
 )
 
 func main() {
-	if len(os.Args) < 2 {
-		fmt.Fprintln(os.Stderr, "usage: protogen FILE.proto …")
+	root := flag.String("root", "", "the directory that imports, and the files themselves, are named from")
+	flag.Parse()
+	if flag.NArg() == 0 {
+		fmt.Fprintln(os.Stderr, "usage: protogen [-root DIR] FILE.proto …")
 		os.Exit(64)
 	}
-	for _, file := range os.Args[1:] {
-		if err := generate(context.Background(), file); err != nil {
+	for _, file := range flag.Args() {
+		dir, name := *root, file
+		if dir == "" {
+			dir, name = filepath.Split(file)
+		}
+		if err := generate(context.Background(), dir, name); err != nil {
 			fmt.Fprintf(os.Stderr, "%s: %v\n", file, err)
 			os.Exit(1)
 		}
 	}
 }
 
-func generate(ctx context.Context, file string) error {
-	dir, name := filepath.Split(file)
+func generate(ctx context.Context, dir, name string) error {
 	files, err := compile(ctx, dir, name)
 	if err != nil {
 		return err
