@@ -190,7 +190,10 @@ type Preempting struct {
 // place is what another gang lacks. The coordinator notes the reason in the
 // journal and leaves; whoever keeps the job submits it again with its old place
 // in the order.
-type Aside struct{ Reason string }
+type Aside struct {
+	Request int // that waits
+	Reason  string
+}
 
 // Reporter is implemented by gangs whose resource manager shows how far a job
 // is. The fraction is what the tasks said of themselves, 0 to 1.

@@ -68,5 +68,5 @@ func knownFramework(name string) (framework.Framework, error) {
 
 // seal ends a job whose coordinator cannot live.
 func seal(ctx context.Context, dir, reason string) error {
-	return coordinator.Seal(ctx, disk, dir, reason, version.String())
+	return coordinator.Seal(ctx, disk, dir, coordinator.Broken(dir, reason), version.String())
 }

@@ -108,6 +108,9 @@ func (k *coordinator) startOf(g event.SlotGranted, address string) (backend.Star
 	if k.Cgroup != "" {
 		c.Cgroup = path.Join(k.Cgroup, p.ID, g.Slot)
 	}
+	if k.Birth != nil {
+		k.Birth(&c)
+	}
 	data, err := json.MarshalIndent(c, "", "  ")
 	if err != nil {
 		return backend.Start{}, err

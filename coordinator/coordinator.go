@@ -17,13 +17,15 @@ import (
 	"log/slog"
 	"net"
 	"os"
-	"path/filepath"
+	"path"
+	"sync"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 
 	"github.com/muster-project/muster/backend"
 	"github.com/muster-project/muster/event"
+	"github.com/muster-project/muster/executor"
 	"github.com/muster-project/muster/framework"
 	"github.com/muster-project/muster/history"
 	"github.com/muster-project/muster/plan"
@@ -45,7 +47,16 @@ type Config struct {
 	Host   string
 	// Cgroup is the level below which tasks' cgroups are made, on machines that
 	// are ours to divide; empty where a resource manager has put us into its own.
-	Cgroup  string
+	Cgroup string
+	// Birth changes what an executor is born with where it is not born on this
+	// machine's file system.
+	Birth func(*executor.Context)
+	// MailEvery is how often the mailbox is looked into; 0 takes what suits a
+	// file system of this machine.
+	MailEvery time.Duration
+	// Page serves people until ctx is done, where a resource manager shows them
+	// the way to this process.
+	Page    func(ctx context.Context, l *Live) error
 	Version string
 	Log     *slog.Logger
 }
@@ -53,6 +64,10 @@ type Config struct {
 // ErrSuperseded says that a coordinator with a higher term has the job. Nothing
 // of the job was touched after that became known.
 var ErrSuperseded = backend.ErrSuperseded
+
+// ErrAside says that this coordinator left so that another job's gang can be
+// complete. The job goes on when it is submitted again.
+var ErrAside = errors.New("stepped aside for another gang")
 
 // Run drives the job in the directory to its end, or until ctx is done or
 // another coordinator takes over; in both of these cases tasks go on running.
@@ -92,6 +107,8 @@ type coordinator struct {
 	gang      backend.Gang
 	links     *links
 	in        *inbox
+	mail      mail
+	mu        sync.Mutex      // held while the session changes, and by who looks at it from outside the loop
 	done      map[string]bool // actions of this term, by key; of links: per connection
 }
 
@@ -148,7 +165,7 @@ func (k *coordinator) replay(ctx context.Context, events []event.Event) error {
 
 func (k *coordinator) run(ctx context.Context) error {
 	var err error
-	if k.authority, err = readAuthority(k.Dir, k.session.Plan().ID); err != nil {
+	if k.authority, err = readAuthority(ctx, k.FS, k.Dir, k.session.Plan().ID); err != nil {
 		return err
 	}
 	conf, err := k.authority.Coordinator()
@@ -185,6 +202,9 @@ func (k *coordinator) run(ctx context.Context) error {
 	g.Go(func() error { k.watchMail(inner); return nil })
 	g.Go(func() error { k.links.watch(inner); return nil })
 	g.Go(func() error { k.nudge(inner, conf, controls, address); return nil })
+	if k.Page != nil {
+		g.Go(func() error { return k.Page(inner, &Live{k, srv}) })
+	}
 	g.Go(func() error { defer cancel(); return k.loop(ctx, inner, address) })
 	return g.Wait()
 }
@@ -214,7 +234,7 @@ func announced(a net.Addr, host string) string {
 
 // Path of the job's parts, below its directory.
 func (k *coordinator) path(parts ...string) string {
-	return filepath.Join(append([]string{k.Dir}, parts...)...)
+	return path.Join(append([]string{k.Dir}, parts...)...)
 }
 
 // taskDir is the directory of all incarnations of a task.

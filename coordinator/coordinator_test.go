@@ -232,7 +232,7 @@ func TestSealedStaysSealed(t *testing.T) {
 
 func TestSeal(t *testing.T) {
 	b := newBench(t, "exit=0")
-	if err := coordinator.Seal(context.Background(), b.fs, b.dir, "it died six times", "test"); err != nil {
+	if err := coordinator.Seal(context.Background(), b.fs, b.dir, coordinator.Broken(b.dir, "it died six times"), "test"); err != nil {
 		t.Fatal(err)
 	}
 	if o := b.outcome(); o.Status != 70 || o.Class != event.ClassInternal || o.Text != "it died six times" {

@@ -7,8 +7,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
-	"path/filepath"
+	"path"
 
 	"github.com/muster-project/muster/backend"
 	"github.com/muster-project/muster/storage"
@@ -17,8 +16,8 @@ import (
 
 func readSubmission(ctx context.Context, fsys storage.FS, dir string) (backend.Submission, error) {
 	var sub backend.Submission
-	path := filepath.Join(dir, "submission.json")
-	data, err := readAll(ctx, fsys, path)
+	at := path.Join(dir, "submission.json")
+	data, err := readAll(ctx, fsys, at)
 	if err == nil {
 		err = json.Unmarshal(data, &sub)
 	}
@@ -26,7 +25,7 @@ func readSubmission(ctx context.Context, fsys storage.FS, dir string) (backend.S
 		err = errors.New("no plan in it")
 	}
 	if err != nil {
-		return sub, fmt.Errorf("%s: no job can be read from it: %w", path, err)
+		return sub, fmt.Errorf("%s: no job can be read from it: %w", at, err)
 	}
 	return sub, nil
 }
@@ -42,9 +41,9 @@ func readAll(ctx context.Context, fsys storage.FS, path string) ([]byte, error) 
 
 // readAuthority gives the job's authority, which the first coordinator makes:
 // its key never leaves the job's directory and outlives every coordinator.
-func readAuthority(dir, job string) (*wire.Authority, error) {
-	path := filepath.Join(dir, "authority.pem")
-	text, err := os.ReadFile(path)
+func readAuthority(ctx context.Context, fsys storage.FS, dir, job string) (*wire.Authority, error) {
+	at := path.Join(dir, "authority.pem")
+	text, err := readAll(ctx, fsys, at)
 	if err == nil {
 		return wire.ParseAuthority(text)
 	}
@@ -58,11 +57,25 @@ func readAuthority(dir, job string) (*wire.Authority, error) {
 	if text, err = a.Marshal(); err != nil {
 		return nil, err
 	}
-	temp := path + ".new"
-	if err := os.WriteFile(temp, text, 0o600); err != nil {
+	// It appears whole or not at all; what a dead coordinator left is no key.
+	temp := at + ".new"
+	if err := fsys.Remove(ctx, temp); err != nil {
 		return nil, err
 	}
-	return a, os.Rename(temp, path)
+	if err := write(ctx, fsys, temp, text); err != nil {
+		return nil, err
+	}
+	return a, fsys.Rename(ctx, temp, at)
+}
+
+// write makes a file of the owner's alone.
+func write(ctx context.Context, fsys storage.FS, at string, data []byte) error {
+	w, err := fsys.Create(ctx, at, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = w.Write(data)
+	return errors.Join(err, w.Sync(ctx), w.Close())
 }
 
 // writeEndpoint leaves the coordinator's address for executors that look for it.
@@ -74,14 +87,9 @@ func writeEndpoint(ctx context.Context, fsys storage.FS, dir string, term int64,
 	if err != nil {
 		return err
 	}
-	at := filepath.Join(dir, "endpoint")
+	at := path.Join(dir, "endpoint")
 	if err := fsys.Mkdir(ctx, at, 0o700); err != nil {
 		return err
 	}
-	w, err := fsys.Create(ctx, filepath.Join(at, fmt.Sprintf("%06d", term)), 0o600)
-	if err != nil {
-		return err
-	}
-	_, err = w.Write(append(data, '\n'))
-	return errors.Join(err, w.Sync(ctx), w.Close())
+	return write(ctx, fsys, path.Join(at, fmt.Sprintf("%06d", term)), append(data, '\n'))
 }

@@ -13,6 +13,7 @@ type inbox struct {
 	mu    sync.Mutex
 	queue []session.Input
 	fatal error
+	aside bool          // to leave once what is in the queue is written down
 	news  chan struct{} // of size 1
 }
 
@@ -33,6 +34,21 @@ func (b *inbox) fail(err error) {
 	}
 	b.mu.Unlock()
 	b.ring()
+}
+
+// depart makes the loop leave the job after the next round.
+func (b *inbox) depart() {
+	b.mu.Lock()
+	b.aside = true
+	b.mu.Unlock()
+	b.ring()
+}
+
+// departs says so once nothing is left in the queue.
+func (b *inbox) departs() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.aside && len(b.queue) == 0
 }
 
 func (b *inbox) ring() {

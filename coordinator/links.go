@@ -86,6 +86,18 @@ func (l *links) note(events []event.Event) {
 	}
 }
 
+// of is the link of a task's executor; nil if there is none now.
+func (l *links) of(id plan.TaskID) *wire.Link {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, p := range l.slots {
+		if p.link != nil && p.link.Task() == id {
+			return p.link
+		}
+	}
+	return nil
+}
+
 // send tells an executor something, once per connection. Without a connection
 // nothing happens: what is still pending is told to the next one.
 func (l *links) send(slot, key string, d wire.Directive) {

@@ -27,6 +27,9 @@ func (k *coordinator) loop(outer, inner context.Context, address string) error {
 		if err := k.round(inner, address); err != nil {
 			return errors.Join(err, k.gang.Leave())
 		}
+		if k.in.departs() {
+			return errors.Join(ErrAside, k.gang.Leave())
+		}
 		if o, sealed := k.session.Outcome(); sealed {
 			k.Log.Info("job has ended", "state", o.State, "why", o.Text)
 			return k.gang.Close(inner, o)
@@ -53,20 +56,62 @@ func (k *coordinator) round(ctx context.Context, address string) error {
 	if err != nil {
 		return err
 	}
-	mail, read := k.readMail()
-	inputs = append(inputs, mail...)
-	now := time.Now()
-	var events []event.Event
-	for _, in := range append(inputs, session.Tick{}) {
-		events = append(events, k.session.Decide(in, now)...)
+	letters := k.mail.take()
+	for _, l := range letters {
+		if l.input != nil {
+			inputs = append(inputs, l.input)
+		}
 	}
+	events := k.decide(append(inputs, session.Tick{}), time.Now())
 	if err := k.append(ctx, events); err != nil {
 		return err
 	}
-	k.removeMail(read)
+	k.removeMail(ctx, letters)
 	k.links.note(events)
+	k.report(events)
 	k.quitStrangers(inputs)
 	return k.act(ctx, address)
+}
+
+// decide is the only place where the session changes once the replay is over.
+func (k *coordinator) decide(inputs []session.Input, now time.Time) []event.Event {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	var events []event.Event
+	for _, in := range inputs {
+		events = append(events, k.session.Decide(in, now)...)
+	}
+	return events
+}
+
+// report tells a resource manager that shows it how far the job is.
+func (k *coordinator) report(events []event.Event) {
+	r, ok := k.gang.(backend.Reporter)
+	if !ok {
+		return
+	}
+	for _, e := range events {
+		if _, is := e.Body.(*event.ProgressReported); is {
+			r.Report(fraction(k.session.View()))
+			return
+		}
+	}
+}
+
+// fraction is how far the tasks are that say so, the slowest counting: 0 to 1.
+func fraction(v session.View) float64 {
+	least := 1.0
+	said := false
+	for _, t := range v.Tasks {
+		if p := t.Progress; p != nil && p.Total > 0 {
+			said = true
+			least = min(least, float64(p.Step)/float64(p.Total))
+		}
+	}
+	if !said {
+		return 0
+	}
+	return max(0, least)
 }
 
 // append writes a batch and waits as long as it takes: a full disk must not end
@@ -125,6 +170,9 @@ func (k *coordinator) heard(e backend.Event) {
 		k.in.put(session.Gone{Slot: e.Gone.Slot, Class: e.Gone.Class, Reason: e.Gone.Reason, Status: e.Gone.Status})
 	case e.Preempting != nil:
 		k.in.put(session.Preempting{Slots: e.Preempting.Slots, Deadline: e.Preempting.Deadline})
+	case e.Aside != nil:
+		k.in.put(session.Waiting{Request: e.Aside.Request, Reasons: []string{e.Aside.Reason}})
+		k.in.depart()
 	case e.Superseded:
 		k.in.fail(ErrSuperseded)
 	}

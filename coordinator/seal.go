@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 	"os"
-	"path/filepath"
+	"path"
 	"time"
 
 	"github.com/muster-project/muster/event"
@@ -13,9 +13,16 @@ import (
 	"github.com/muster-project/muster/storage"
 )
 
-// Seal ends a job whose coordinator cannot live: it takes the journal over as
-// one more term and writes the end. What the job had started ends by its lease.
-func Seal(ctx context.Context, fsys storage.FS, dir, reason, version string) error {
+// Broken is the outcome of a job whose coordinator cannot live.
+func Broken(dir, reason string) event.Outcome {
+	return event.Outcome{State: event.Failed, Status: 70, Origin: "muster", Class: event.ClassInternal, Text: reason,
+		Hint: "see " + path.Join(dir, "coordinator.log")}
+}
+
+// Seal ends a job without a coordinator: it takes the journal over as one more
+// term and writes the end. What the job had started ends by its lease. A job
+// that is sealed already keeps its outcome.
+func Seal(ctx context.Context, fsys storage.FS, dir string, o event.Outcome, version string) error {
 	sub, err := readSubmission(ctx, fsys, dir)
 	if err != nil {
 		return err
@@ -37,8 +44,6 @@ func Seal(ctx context.Context, fsys storage.FS, dir, reason, version string) err
 	if s.Plan() == nil {
 		out = append(out, session.Submit(sub.Plan, sub.Plan.User, "", now))
 	}
-	o := event.Outcome{State: event.Failed, Status: 70, Origin: "muster", Class: event.ClassInternal, Text: reason,
-		Hint: "see " + filepath.Join(dir, "coordinator.log")}
 	out = append(out, event.Event{At: now, Body: &event.VerdictReached{Outcome: o}}, event.Event{At: now, Body: &event.JobFinished{Outcome: o}})
 	return j.Append(ctx, out)
 }
