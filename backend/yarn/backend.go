@@ -1,0 +1,4 @@
+package yarn
+
+// Name is what "on:" in a job file says.
+const Name = "yarn"
