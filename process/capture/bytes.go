@@ -5,6 +5,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"slices"
 	"time"
 )
 
@@ -23,7 +24,11 @@ type segment struct {
 	index *index // nil if there is none
 	info  os.FileInfo
 	base  int64
+	place int  // in the row of names
 	known bool // base is from the index
+	// gap says that the next younger part, which lies at the next name, begins
+	// behind the end of this one: what is between is not there.
+	gap bool
 }
 
 func (s *segment) close() {
@@ -115,8 +120,16 @@ func (b *Bytes) locate() error {
 	}
 	b.part.close()
 	b.part = nil
-	for _, s := range parts { // from newest to oldest
-		if b.part == nil && s.base <= b.pos {
+	chosen := slices.IndexFunc(parts, func(s *segment) bool { return s.base <= b.pos }) // the newest is first
+	if chosen > 0 && parts[chosen].gap {
+		if end, err := parts[chosen].end(); err == nil && b.pos >= end {
+			chosen--
+			b.skipped += parts[chosen].base - b.pos
+			b.pos = parts[chosen].base
+		}
+	}
+	for i, s := range parts {
+		if i == chosen {
 			b.part = s
 			continue
 		}
@@ -188,6 +201,7 @@ func collect(path string) (parts []*segment, whole bool, err error) {
 			parts[i].base = end
 		}
 		whole = whole && parts[i].base == end
+		parts[i+1].gap = parts[i].known && parts[i].base > end && parts[i].place+1 == parts[i+1].place
 	}
 	return parts, whole, nil
 }
@@ -202,7 +216,7 @@ func pair(path string, i int) (*segment, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &segment{file: f}
+	s := &segment{file: f, place: i}
 	if s.info, err = f.Stat(); err != nil {
 		f.Close()
 		return nil, err

@@ -16,4 +16,7 @@
 // index. So a part may for a moment lack its index but never has another's, and
 // a reader that finds the same file at a name before and after reading the index
 // beside it has the pair.
+//
+// A Copy is a log that was read elsewhere. Where bytes of it are missing, a part
+// begins behind the end of its elder.
 package capture

@@ -140,7 +140,11 @@ func write(f *os.File, p []byte) bool {
 // rotate makes the current part an old one. The new one is made first, and its
 // place is emptied before it gets there: whatever does not work, everything
 // stays readable and the part grows on.
-func (w *Writer) rotate() {
+func (w *Writer) rotate() { w.rotateAt(w.base + w.size) }
+
+// rotateAt lets the new part begin at an offset, which lies behind the end where
+// bytes of the log are missing.
+func (w *Writer) rotateAt(offset int64) {
 	const suffix = ".new"
 	file, err := open(w.path+suffix, os.O_TRUNC)
 	if err != nil {
@@ -152,7 +156,7 @@ func (w *Writer) rotate() {
 		return
 	}
 	w.closeFiles()
-	w.file, w.base, w.size = file, w.base+w.size, 0
+	w.file, w.base, w.size = file, offset, 0
 	w.index = w.begin()
 }
 
