@@ -218,6 +218,13 @@ type Home interface {
 	Jobs() string
 }
 
+// Pager is implemented by backends whose resource manager shows the way to the
+// page of a running coordinator.
+type Pager interface {
+	// Page is the address, ending in a slash; empty while there is none.
+	Page(ctx context.Context, ref Ref) (string, error)
+}
+
 // Stager is implemented by backends that keep archives and files elsewhere than
 // in the state directory of this machine.
 type Stager interface {

@@ -57,6 +57,7 @@ type Config struct {
 	// Page serves people until ctx is done, where a resource manager shows them
 	// the way to this process.
 	Page    func(ctx context.Context, l *Live) error
+	PageURL string // where that is
 	Version string
 	Log     *slog.Logger
 }
@@ -177,7 +178,7 @@ func (k *coordinator) run(ctx context.Context) error {
 		return fmt.Errorf("%s: executors cannot be listened for: %w", k.Listen, err)
 	}
 	address := announced(ln.Addr(), k.Host)
-	if err := writeEndpoint(ctx, k.FS, k.Dir, k.journal.Term(), address); err != nil {
+	if err := writeEndpoint(ctx, k.FS, k.Dir, Endpoint{k.journal.Term(), address, k.PageURL}); err != nil {
 		return errors.Join(err, ln.Close())
 	}
 	k.links = newLinks(k.session, k.journal.Term(), k.in)

@@ -78,12 +78,17 @@ func write(ctx context.Context, fsys storage.FS, at string, data []byte) error {
 	return errors.Join(err, w.Sync(ctx), w.Close())
 }
 
+// Endpoint is the file that a coordinator leaves in the directory "endpoint" of
+// its job, named by its term: where it listens.
+type Endpoint struct {
+	Term    int64  `json:"term"`
+	Address string `json:"address"`        // for executors
+	Page    string `json:"page,omitempty"` // for people and clients, by HTTP
+}
+
 // writeEndpoint leaves the coordinator's address for executors that look for it.
-func writeEndpoint(ctx context.Context, fsys storage.FS, dir string, term int64, address string) error {
-	data, err := json.Marshal(struct {
-		Term    int64  `json:"term"`
-		Address string `json:"address"`
-	}{term, address})
+func writeEndpoint(ctx context.Context, fsys storage.FS, dir string, e Endpoint) error {
+	data, err := json.Marshal(e)
 	if err != nil {
 		return err
 	}
@@ -91,5 +96,5 @@ func writeEndpoint(ctx context.Context, fsys storage.FS, dir string, term int64,
 	if err := fsys.Mkdir(ctx, at, 0o700); err != nil {
 		return err
 	}
-	return write(ctx, fsys, path.Join(at, fmt.Sprintf("%06d", term)), append(data, '\n'))
+	return write(ctx, fsys, path.Join(at, fmt.Sprintf("%06d", e.Term)), append(data, '\n'))
 }

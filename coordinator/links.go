@@ -35,6 +35,7 @@ type presence struct {
 	met     bool            // there was one in this term
 	started bool            // an executor is expected
 	missed  bool            // the session knows that it is away
+	usage   wire.Usage      // from the last beat
 }
 
 // firstLink is how much longer than on a reconnect is waited for a new executor.
@@ -149,6 +150,7 @@ func (l *links) Received(link *wire.Link, m wire.Message) {
 	slot := link.Slot()
 	switch {
 	case m.Beat != nil:
+		l.uses(slot, m.Beat.Usage)
 		if m.Beat.Progress != nil {
 			l.mu.Lock()
 			l.progress[link.Task()] = *m.Beat.Progress
@@ -169,6 +171,28 @@ func (l *links) Received(link *wire.Link, m wire.Message) {
 		l.flush()
 		l.in.put(session.Exited{Slot: slot, Incarnation: m.Exited.Incarnation, Exit: *corrected(link, &m.Exited.Exit)})
 	}
+}
+
+// uses keeps what a task was seen to use.
+func (l *links) uses(slot string, u wire.Usage) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if p := l.slots[slot]; p != nil {
+		p.usage = u
+	}
+}
+
+// usage is what each task with a link used when it was last heard of.
+func (l *links) usage() map[plan.TaskID]wire.Usage {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	out := map[plan.TaskID]wire.Usage{}
+	for _, p := range l.slots {
+		if p.link != nil {
+			out[p.link.Task()] = p.usage
+		}
+	}
+	return out
 }
 
 // corrected puts an exit onto the coordinator's clock.

@@ -36,3 +36,6 @@ func (l *Live) Log(ctx context.Context, id plan.TaskID, o wire.OpenLog) (io.Read
 	}
 	return l.srv.OpenLog(ctx, link, o)
 }
+
+// Usage is what each task used when it was last heard of.
+func (l *Live) Usage() map[plan.TaskID]wire.Usage { return l.k.links.usage() }

@@ -111,7 +111,10 @@ func (e *executor) unpack(ctx context.Context, address, dir string) error {
 func (e *executor) source(ctx context.Context, address, source string) (io.ReadCloser, error) {
 	var r io.ReadCloser
 	var err error
-	if address != "" {
+	if remote := (plan.File{Source: source, Blob: address}); remote.Remote() {
+		source = filepath.Join(e.Blobs, remote.Key())
+		r, err = os.Open(source) // its name says where it was, not what is in it
+	} else if address != "" {
 		store := blob.Store{FS: local.FS{}, Dir: e.Blobs}
 		source = store.Path(address)
 		r, err = store.Open(ctx, address)

@@ -1,8 +1,12 @@
 package plan
 
 import (
-	"github.com/muster-project/muster/spec"
+	"crypto/sha256"
+	"encoding/hex"
+	"strings"
 	"time"
+
+	"github.com/muster-project/muster/spec"
 )
 
 // Plan is a job with every default filled and every policy decided: what will
@@ -87,6 +91,20 @@ type File struct {
 	Blob   string `json:"blob,omitempty"`
 	Unpack bool   `json:"unpack,omitempty"`
 	Mode   uint32 `json:"mode,omitempty"`
+}
+
+// Remote says that the file lies on the cluster's own file system, from where
+// nodes fetch it themselves.
+func (f File) Remote() bool { return f.Blob == "" && strings.Contains(f.Source, "://") }
+
+// Key is the name under which a node finds the file's content: its content
+// address, or for a remote one the hash of where it lies. Empty: at Source.
+func (f File) Key() string {
+	if !f.Remote() {
+		return f.Blob
+	}
+	sum := sha256.Sum256([]byte(f.Source))
+	return hex.EncodeToString(sum[:])
 }
 
 // Timing holds the clocks of the protocol; all are settings so that tests and

@@ -32,6 +32,8 @@ type Config struct {
 	// Seal opens the journal in a job's directory as a new term and ends the job
 	// with an internal error; for a job whose coordinator cannot live.
 	Seal func(ctx context.Context, dir, reason string) error
+	// Away are the jobs on clusters; nil: none are tended here.
+	Away Away
 	// SiteFile holds the site's limits; it need not be there.
 	SiteFile string
 	Log      *slog.Logger

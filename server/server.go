@@ -35,6 +35,7 @@ type Server struct {
 	place   fs.FileInfo // of the socket, as we made it
 	jobs    map[string]*job
 	homes   map[int]*home
+	away    int       // jobs on clusters that are tended
 	busy    int       // requests that are being answered
 	last    time.Time // of the newest sign of life; monotonic
 	closing bool
@@ -117,6 +118,7 @@ func (s *Server) run() error {
 		return err
 	}
 	s.owned.Go(func() { s.engine.Run(s.life) })
+	s.owned.Go(func() { s.tendAway(s.life) })
 	for _, j := range jobs {
 		s.take(j)
 	}
@@ -222,9 +224,9 @@ func (s *Server) idle() bool {
 	return true
 }
 
-// open counts jobs that are not sealed. Under the lock.
+// open counts jobs that are not sealed, here and on clusters. Under the lock.
 func (s *Server) open() int {
-	n := 0
+	n := s.away
 	for _, j := range s.jobs {
 		if j.sealed == nil && !j.abandoned {
 			n++
