@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"google.golang.org/protobuf/proto"
@@ -26,12 +27,11 @@ const masterProtocol = "org.apache.hadoop.yarn.api.ApplicationMasterProtocolPB"
 // one, so nothing that the ResourceManager handed out is lost. Two answers are
 // for the caller to act on, from any call: ErrResync and ErrGone.
 type Master struct {
-	config rpc.Config
-	auth   Auth
-	turn   chan struct{} // one call at a time; its holder may touch what follows
+	auth Auth
+	turn chan struct{} // one call at a time; its holder may touch what follows
 
 	client *rpc.Client
-	rolled *token.Token // what the ResourceManager gave in place of the first token
+	rolled atomic.Pointer[token.Token] // what the ResourceManager gave in place of the first token
 
 	host, url  string
 	registered bool
@@ -47,17 +47,15 @@ type Master struct {
 // newer one that the ResourceManager sends replaces it.
 func NewMaster(c *conf.Conf, auth Auth) (*Master, error) {
 	m := &Master{auth: auth, turn: make(chan struct{}, 1)}
-	m.config = rpc.Config{Addresses: schedulerService.addresses(c), Protocol: masterProtocol, Auth: m.login}
-	m.client = rpc.New(m.config)
+	m.client = rpc.New(rpc.Config{
+		Addresses: schedulerService.addresses(c), Protocol: masterProtocol, Auth: m.login,
+		Retry: rpc.Retry{For: -1, Most: 2 * time.Second}, Timeout: 30 * time.Second,
+	})
 	return m, nil
 }
 
 // Close ends the connection; the ResourceManager takes no notice.
-func (m *Master) Close() error {
-	m.turn <- struct{}{}
-	defer func() { <-m.turn }()
-	return m.client.Close()
-}
+func (m *Master) Close() error { return m.client.Close() }
 
 // Registration is the answer to Register.
 type Registration struct {
@@ -90,7 +88,7 @@ func (m *Master) register(ctx context.Context, host, url string) (*Registration,
 	}
 	if err != nil {
 		m.maybe = m.maybe || sent
-		return nil, fmt.Errorf("register: %w", err)
+		return nil, err
 	}
 	m.registered, m.maybe = true, false
 	return &Registration{RegisterResponse: resp}, nil
@@ -129,16 +127,16 @@ func (m *Master) Finish(ctx context.Context, status yarnpb.FinalStatus, diagnost
 				return fmt.Errorf("finish: %w", err)
 			}
 		default:
-			return fmt.Errorf("finish: %w", err)
+			return err
 		}
 		if err := wait.pause(ctx); err != nil {
-			return fmt.Errorf("finish: %w", err)
+			return fmt.Errorf("finish: the ResourceManager has not stored it yet: %w", err)
 		}
 	}
 }
 
-// insist calls until somebody answers. Sent tells that an earlier try may have
-// been carried out although its answer never came.
+// insist calls until somebody answers. Sent tells that a try of this call may
+// have been carried out although its answer never came.
 func (m *Master) insist(ctx context.Context, method string, req, resp proto.Message) (sent bool, err error) {
 	wait := patience{next: 100 * time.Millisecond, most: 2 * time.Second}
 	for {
@@ -146,8 +144,10 @@ func (m *Master) insist(ctx context.Context, method string, req, resp proto.Mess
 		if err == nil || answered(err) {
 			return sent, err
 		}
-		var r *rpc.RemoteError
-		sent = sent || !errors.As(err, &r)
+		if !errors.Is(err, rpc.ErrUnanswered) {
+			return sent || ctx.Err() != nil, err // the context may have ended after it was sent
+		}
+		sent = true
 		if perr := wait.pause(ctx); perr != nil {
 			return sent, err
 		}
@@ -156,21 +156,19 @@ func (m *Master) insist(ctx context.Context, method string, req, resp proto.Mess
 
 // login gives the newest AMRM token.
 func (m *Master) login(ctx context.Context) (rpc.Auth, error) {
-	if m.rolled != nil {
-		return rpc.Auth{Token: m.rolled}, nil
+	if t := m.rolled.Load(); t != nil {
+		return rpc.Auth{Token: t}, nil
 	}
 	return m.auth(ctx)
 }
 
-// roll makes the next connection use the token that came with an answer: the
-// old key dies a while after, and with it the chance to reconnect.
+// roll makes the next call connect anew, with the token that came with an
+// answer: the old key dies a while after, and with it the chance to reconnect.
 func (m *Master) roll(t *token.Token) {
-	if t == nil {
-		return
+	if t != nil {
+		m.rolled.Store(t)
+		m.client.Reset()
 	}
-	m.client.Close()
-	m.rolled = t
-	m.client = rpc.New(m.config)
 }
 
 func (m *Master) enter(ctx context.Context) error {

@@ -3,7 +3,6 @@ package yarn
 import (
 	"context"
 	"errors"
-	"fmt"
 	"strings"
 
 	"github.com/muster-project/muster/hadoop/pb/ipcpb"
@@ -61,7 +60,14 @@ func (n *Nodes) Stop(ctx context.Context, addr string, ids []ContainerID) (Outco
 	if err := n.call(ctx, addr, "stopContainers", containerIDs(ids), resp); err != nil {
 		return Outcome{}, err
 	}
-	return outcome(resp.GetSucceeded(), resp.GetFailed()), nil
+	out := outcome(resp.GetSucceeded(), resp.GetFailed())
+	for id, err := range out.Failed {
+		if strings.Contains(message(err), "is not handled by this NodeManager") {
+			delete(out.Failed, id)
+			out.Done = append(out.Done, id)
+		}
+	}
+	return out, nil
 }
 
 // Statuses tells how containers of one node are; those that the node does not
@@ -116,11 +122,6 @@ func outcome(done []*yarnpb.ContainerId, failed []*yarnpb.ContainerFailure) Outc
 	return o
 }
 
-// ErrNoToken: the ResourceManager has sent no token for that node, or this
-// attempt has not kept it.
+// ErrNoToken: the ResourceManager has sent no token for that node to this
+// attempt, or its answer was lost.
 var ErrNoToken = errors.New("no NodeManager token")
-
-// ErrClosed: the pool is closed.
-var ErrClosed = errors.New("closed")
-
-func noToken(addr string) error { return fmt.Errorf("%s: %w", addr, ErrNoToken) }

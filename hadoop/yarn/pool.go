@@ -17,8 +17,8 @@ const containerProtocol = "org.apache.hadoop.yarn.api.ContainerManagementProtoco
 
 // Limits bound a pool of NodeManager connections; zero means the default.
 type Limits struct {
-	Open    int           // connections at once (64): a call beyond waits for one to come free
-	Idle    time.Duration // how long an unused one stays open (15 s)
+	Open    int           // connections at once, and calls on their way (64): one call beyond waits
+	Idle    time.Duration // how long an unused connection stays open (10 s)
 	Timeout time.Duration // how long one call may take over all its tries (1 min)
 }
 
@@ -27,8 +27,6 @@ type Limits struct {
 type Nodes struct {
 	limits Limits
 	slots  chan struct{} // one for each call on its way
-	done   chan struct{}
-	sweeps sync.WaitGroup
 
 	mu     sync.Mutex
 	closed bool
@@ -36,12 +34,11 @@ type Nodes struct {
 	links  map[string]*link
 }
 
-// link is one open connection. It is closed when it is idle, or its token is old,
-// and nobody uses it.
+// link is a client for one node; it closes its connection by itself when idle.
 type link struct {
 	client *rpc.Client
 	users  int
-	stale  bool
+	stale  bool      // its token has been replaced: nobody new may use it
 	since  time.Time // of the last use
 }
 
@@ -50,32 +47,27 @@ func NewNodes(l Limits) *Nodes {
 	if l.Open <= 0 {
 		l.Open = 64
 	}
-	if l.Idle <= 0 {
-		l.Idle = 15 * time.Second
-	}
 	if l.Timeout <= 0 {
 		l.Timeout = time.Minute
 	}
-	n := &Nodes{
-		limits: l, slots: make(chan struct{}, l.Open), done: make(chan struct{}),
-		tokens: map[string]*token.Token{}, links: map[string]*link{},
-	}
-	n.sweeps.Go(n.sweep)
-	return n
+	return &Nodes{limits: l, slots: make(chan struct{}, l.Open), tokens: map[string]*token.Token{}, links: map[string]*link{}}
 }
 
 // Keep takes the tokens of a register or allocate answer: the ResourceManager
-// sends each once. A newer one replaces the older, and so does its connection.
+// sends each once. A newer one replaces the older, and so does its connection;
+// calls on their way end on the old one.
 func (n *Nodes) Keep(tokens []*yarnpb.NMToken) {
+	var unused []*link
 	n.mu.Lock()
-	defer n.mu.Unlock()
 	for _, t := range tokens {
 		addr := NodeAddr(t.GetNodeId())
 		n.tokens[addr] = token.FromProto(t.GetToken())
 		if l := n.links[addr]; l != nil {
-			n.retire(addr, l)
+			unused = n.retire(addr, l, unused)
 		}
 	}
+	n.mu.Unlock()
+	shut(unused)
 }
 
 // Has tells that there is a token for the node.
@@ -85,20 +77,17 @@ func (n *Nodes) Has(addr string) bool {
 	return n.tokens[addr] != nil
 }
 
-// Close ends all connections and waits for what the pool runs itself. Calls on
-// their way fail.
+// Close ends all connections; calls on their way fail.
 func (n *Nodes) Close() error {
 	n.mu.Lock()
-	if !n.closed {
-		n.closed = true
-		close(n.done)
-	}
+	n.closed = true
+	var all []*link
 	for addr, l := range n.links {
-		l.client.Close()
 		delete(n.links, addr)
+		all = append(all, l)
 	}
 	n.mu.Unlock()
-	n.sweeps.Wait()
+	shut(all)
 	return nil
 }
 
@@ -116,32 +105,32 @@ func (n *Nodes) call(ctx context.Context, addr, method string, req, resp proto.M
 		return err
 	}
 	defer n.give(addr, l)
-	if err := l.client.Call(ctx, method, req, resp); err != nil {
-		return fmt.Errorf("%s: %s: %w", addr, method, err)
-	}
-	return nil
+	return l.client.Call(ctx, method, req, resp)
 }
 
-// take finds or opens the node's connection. As many calls as connections may be
-// on their way, so whoever finds all taken closes one that nobody uses.
+// take finds or opens the node's client. No more calls than connections are on
+// their way, so when all are taken one of them has no user, and goes.
 func (n *Nodes) take(addr string) (*link, error) {
+	var unused []*link
+	defer func() { shut(unused) }()
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.closed {
-		return nil, fmt.Errorf("%s: %w", addr, ErrClosed)
+		return nil, fmt.Errorf("%s: %w", addr, rpc.ErrClosed)
 	}
 	l := n.links[addr]
 	if l == nil {
 		t := n.tokens[addr]
 		if t == nil {
-			return nil, noToken(addr)
+			return nil, fmt.Errorf("%s: %w", addr, ErrNoToken)
 		}
 		if len(n.links) >= n.limits.Open {
-			n.evict()
+			unused = n.evict(unused)
 		}
 		l = &link{client: rpc.New(rpc.Config{
-			Addresses: []string{addr}, Protocol: containerProtocol,
-			Auth: func(context.Context) (rpc.Auth, error) { return rpc.Auth{Token: t}, nil },
+			Addresses: []string{addr}, Protocol: containerProtocol, Idle: n.limits.Idle,
+			Auth:  func(context.Context) (rpc.Auth, error) { return rpc.Auth{Token: t}, nil },
+			Retry: rpc.Retry{For: -1},
 		})}
 		n.links[addr] = l
 	}
@@ -150,56 +139,46 @@ func (n *Nodes) take(addr string) (*link, error) {
 }
 
 func (n *Nodes) give(addr string, l *link) {
+	var unused []*link
 	n.mu.Lock()
-	defer n.mu.Unlock()
 	l.users--
 	l.since = time.Now()
 	if l.stale {
-		n.retire(addr, l)
+		unused = n.retire(addr, l, unused)
 	}
+	n.mu.Unlock()
+	shut(unused)
 }
 
-// retire closes a connection now, or when its last user is done. Whoever comes
-// next opens a new one. The lock is held.
-func (n *Nodes) retire(addr string, l *link) {
+// retire lets nobody new use a link and adds it to unused once its last user is
+// done. The lock is held; what is unused is closed without it, since closing waits.
+func (n *Nodes) retire(addr string, l *link, unused []*link) []*link {
 	l.stale = true
 	if n.links[addr] == l {
 		delete(n.links, addr)
 	}
 	if l.users == 0 {
-		l.client.Close()
+		unused = append(unused, l)
 	}
+	return unused
 }
 
-// evict closes the connection that was unused longest. The lock is held.
-func (n *Nodes) evict() {
+// evict retires the link that was unused longest. The lock is held.
+func (n *Nodes) evict(unused []*link) []*link {
 	var oldest string
 	for addr, l := range n.links {
 		if l.users == 0 && (oldest == "" || l.since.Before(n.links[oldest].since)) {
 			oldest = addr
 		}
 	}
-	if oldest != "" {
-		n.retire(oldest, n.links[oldest])
+	if oldest == "" {
+		return unused
 	}
+	return n.retire(oldest, n.links[oldest], unused)
 }
 
-// sweep closes idle connections until the pool is closed.
-func (n *Nodes) sweep() {
-	t := time.NewTicker(n.limits.Idle / 2)
-	defer t.Stop()
-	for {
-		select {
-		case <-n.done:
-			return
-		case now := <-t.C:
-			n.mu.Lock()
-			for addr, l := range n.links {
-				if l.users == 0 && now.Sub(l.since) >= n.limits.Idle {
-					n.retire(addr, l)
-				}
-			}
-			n.mu.Unlock()
-		}
+func shut(links []*link) {
+	for _, l := range links {
+		l.client.Close()
 	}
 }

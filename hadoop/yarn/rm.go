@@ -31,14 +31,14 @@ func NewRM(c *conf.Conf, auth Auth) (*RM, error) {
 // Close ends the connection.
 func (r *RM) Close() error { return r.client.Close() }
 
-// call runs one method and says which one failed.
+// call runs one method; its error says which one failed, and where.
 func call[T any, M interface {
 	*T
 	proto.Message
 }](ctx context.Context, r *RM, method string, req proto.Message) (M, error) {
 	resp := M(new(T))
 	if err := r.client.Call(ctx, method, req, resp); err != nil {
-		return nil, fmt.Errorf("%s: %w", method, err)
+		return nil, err
 	}
 	return resp, nil
 }
