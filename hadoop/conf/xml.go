@@ -63,8 +63,7 @@ func (d *document) document(name string, r io.Reader) error {
 
 // plain takes the package's own prefix and line off a syntax error.
 func plain(err error) error {
-	var s *xml.SyntaxError
-	if errors.As(err, &s) {
+	if s, ok := errors.AsType[*xml.SyntaxError](err); ok {
 		if strings.Contains(s.Msg, "character entity") {
 			return fmt.Errorf("%s: entities of its own are not supported", s.Msg)
 		}
