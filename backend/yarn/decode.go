@@ -22,8 +22,8 @@ func (s *Settings) fields(d *decoder, p *plan.Plan) map[string]func(any) {
 	f["tags"] = func(v any) { s.Tags = d.tags(v) }
 	f["am"] = func(v any) {
 		d.object(v, map[string]func(any){
-			"memory":     func(v any) { s.Coordinator.MiB = (d.size(v) + mib - 1) / mib },
-			"cpus":       func(v any) { s.Coordinator.Cores = d.count(v, 1) },
+			"memory":     func(v any) { s.Coordinator.Memory = (d.size(v) + mib - 1) / mib },
+			"cpus":       func(v any) { s.Coordinator.VCores = d.count(v, 1) },
 			"node_label": func(v any) { s.MasterLabel = d.word(v) },
 		})
 	}
@@ -39,7 +39,12 @@ func (s *Settings) fields(d *decoder, p *plan.Plan) map[string]func(any) {
 			"modify": func(v any) { s.Modify = d.acl(v) },
 		})
 	}
-	f["reservation"] = func(v any) { s.Reservation = d.word(v) }
+	f["reservation"] = func(v any) {
+		s.Reservation = d.word(v)
+		if _, err := parseReservation(s.Reservation); err != nil {
+			d.refuse(err.Error(), "")
+		}
+	}
 	f["dir"] = func(v any) { s.Dir = d.directory(v) }
 	f["shared_dir"] = func(v any) { s.SharedDir = d.directory(v) }
 	f["optional"] = func(v any) { d.boolean(v) } // read by whoever plans for another backend
@@ -57,9 +62,9 @@ func (r *RoleSettings) fields(d *decoder, p *plan.Plan) map[string]func(any) {
 		"placement":  func(v any) { r.Placement = d.placement(v, p) },
 		"docker": func(v any) {
 			d.object(v, map[string]func(any){
-				"image":   func(v any) { r.Docker.Image = d.word(v) },
+				"image":   func(v any) { r.Docker.Image = d.plain(v) },
 				"mounts":  func(v any) { r.Docker.Mounts = d.mounts(v) },
-				"network": func(v any) { r.Docker.Network = d.word(v) },
+				"network": func(v any) { r.Docker.Network = d.plain(v) },
 			})
 		},
 	}
@@ -155,6 +160,7 @@ var mountText = regexp.MustCompile(`^/[^:,]*:/[^:,]*:r[ow]$`)
 func (d *decoder) mounts(v any) []string {
 	words := d.words(v)
 	for i, w := range words {
+		w = d.plain(w)
 		if strings.Count(w, ":") == 1 {
 			words[i] = w + ":ro"
 		}
@@ -165,22 +171,24 @@ func (d *decoder) mounts(v any) []string {
 	return words
 }
 
-// maxTags and maxTag are YARN's limits; two of the tags are muster's own.
+// maxTags and maxTag are YARN's limits; three of the tags are muster's own.
 const (
-	maxTags = 10 - 2
+	maxTags = 10 - 3
 	maxTag  = 100
 )
 
 func (d *decoder) tags(v any) []string {
 	words := d.words(v)
 	if len(words) > maxTags {
-		d.refuse(fmt.Sprintf("%d tags, YARN takes at most %d beside muster's own two", len(words), maxTags), "")
+		d.refuse(fmt.Sprintf("%d tags, YARN takes at most %d beside muster's own three", len(words), maxTags), "")
 	}
 	for i, w := range words {
 		if len(w) > maxTag || strings.ContainsFunc(w, func(r rune) bool { return r < ' ' || r > '~' }) {
 			d.refuse(fmt.Sprintf("%q is not a tag: at most %d printable ASCII characters", w, maxTag), "")
 		}
-		if strings.HasPrefix(strings.ToLower(w), Tag("")) || strings.HasPrefix(strings.ToLower(w), TicketTag("")) {
+		if slices.ContainsFunc([]string{Tag(""), TicketTag(""), PartitionTag(nil)}, func(own string) bool {
+			return strings.HasPrefix(strings.ToLower(w), own)
+		}) {
 			d.refuse(fmt.Sprintf("%q is a tag of muster's own", w), "choose one that begins differently")
 		}
 		words[i] = strings.ToLower(w) // the resource manager does so too

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/muster-project/muster/gang"
 	"github.com/muster-project/muster/spec"
 )
 
@@ -99,11 +100,17 @@ type AM struct {
 	// TicketTime is the place kept from before, zero where Try is 1: the resource
 	// manager may forget the first application while the job still waits.
 	TicketTime time.Time `json:"ticket_time,omitzero"`
-	Queue      string    `json:"queue"`
-	Partition  string    `json:"partition,omitempty"` // node label of the gang, empty for none
-	Priority   int       `json:"priority,omitempty"`
+	Queue      string    `json:"queue"` // its whole path where the client knew it
+	// Partitions are the node labels that the job's slots are asked with, "" for
+	// none; never empty.
+	Partitions []string `json:"partitions"`
+	// Label is the node label of roles that name none: the queue's own default.
+	Label    string `json:"label,omitempty"`
+	Priority int    `json:"priority,omitempty"`
 	// Coordinator is the size of the coordinator's own container as it was asked for.
 	Coordinator Size `json:"coordinator"`
+	// Filesystem is where Dir and all other paths lie, as in fs.defaultFS.
+	Filesystem string `json:"filesystem"`
 	// Scheduler is what the client knew of the sizes that are granted.
 	Scheduler Scheduler `json:"scheduler"`
 	Executor  Resource  `json:"executor"` // binary of the executors
@@ -125,9 +132,17 @@ type Aside struct {
 	App        string    `json:"app"`    // that stepped aside
 	Ticket     string    `json:"ticket"` // AM.Ticket
 	TicketTime time.Time `json:"ticket_time"`
+	Priority   int       `json:"priority,omitempty"`
+	Partitions []string  `json:"partitions"`
 	Head       string    `json:"head"` // application that it made room for
 	At         time.Time `json:"at"`
 	Reason     string    `json:"reason"`
+}
+
+// Gang is the step aside in the words of the rule.
+func (a Aside) Gang() gang.Aside {
+	return gang.Aside{App: a.App, Ticket: gang.Ticket{Priority: a.Priority, Time: a.TicketTime, ID: a.Ticket},
+		Partitions: a.Partitions, Head: a.Head, At: a.At, Text: a.Reason}
 }
 
 // Resource is a file on the cluster's file system that a node copies into a
@@ -137,6 +152,7 @@ type Resource struct {
 	Size   int64  `json:"size"`
 	Time   int64  `json:"time"`             // ms since 1970
 	Public bool   `json:"public,omitempty"` // every user of a node shares one copy
+	Once   bool   `json:"once,omitempty"`   // of one application only: the node forgets it with it
 }
 
 // AppType is the type of all applications of ours.
@@ -146,3 +162,10 @@ const AppType = "MUSTER"
 // an earlier one. The resource manager lower-cases tags, so these are.
 func Tag(job string) string       { return "muster:" + strings.ToLower(job) }
 func TicketTag(app string) string { return "ticket:" + strings.ToLower(app) }
+
+// PartitionTag says in which partitions a job asks for slots, so that those who
+// may not read its files know whom it meets. Jobs without it ask in the one
+// without a label. Labels are compared without case, as tags have none.
+func PartitionTag(labels []string) string {
+	return "partitions:" + strings.ToLower(strings.Join(labels, "+"))
+}

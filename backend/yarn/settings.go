@@ -116,7 +116,7 @@ func (s *Settings) Partitions(p *plan.Plan) []string {
 // Decode reads native.yarn of a plan. All that is wrong with it comes back at
 // once; the settings are then only good for looking on.
 func Decode(p *plan.Plan) (*Settings, []plan.Finding) {
-	s := &Settings{MaxAttempts: defaultAttempts, Coordinator: Size{MiB: coordinatorMiB, Cores: 1}}
+	s := &Settings{MaxAttempts: defaultAttempts, Coordinator: Size{Memory: coordinatorMiB, VCores: 1}}
 	d := &decoder{path: []string{"native", "yarn"}}
 	value, written := p.Native[Name]
 	if !written || value == nil {

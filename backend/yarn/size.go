@@ -2,24 +2,20 @@ package yarn
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
+	hadoop "github.com/muster-project/muster/hadoop/yarn"
 	"github.com/muster-project/muster/plan"
 	"github.com/muster-project/muster/spec"
 )
 
 // Size is what a container is asked for, or has, or what a node or a queue has
 // room for.
-type Size struct {
-	MiB   int64            `json:"mib"`
-	Cores int64            `json:"cores"`
-	Other map[string]int64 `json:"other,omitempty"` // yarn.io/gpu and its kin
-}
+type Size = hadoop.Resource
 
 // GPU is YARN's name of a GPU.
-const GPU = "yarn.io/gpu"
+const GPU = hadoop.GPU
 
 // Names of what every size has, as YARN writes them.
 const (
@@ -27,64 +23,21 @@ const (
 	nameCores  = "vcores"
 )
 
-// Get is one part of a size by YARN's name of it.
-func (s Size) Get(name string) int64 {
-	switch name {
-	case nameMemory:
-		return s.MiB
-	case nameCores:
-		return s.Cores
-	}
-	return s.Other[name]
+// parts are the names in a size that are not zero, memory first.
+func parts(s Size) []string {
+	return slices.DeleteFunc(s.Names(), func(name string) bool { return s.Get(name) == 0 })
 }
 
-// with is s with one part replaced.
-func (s Size) with(name string, n int64) Size {
-	switch name {
-	case nameMemory:
-		s.MiB = n
-	case nameCores:
-		s.Cores = n
-	default:
-		s.Other = maps.Clone(s.Other)
-		if s.Other == nil {
-			s.Other = map[string]int64{}
-		}
-		s.Other[name] = n
+// say prints a size for people: 2GiB, 4 vcores, 1 yarn.io/gpu.
+func say(s Size) string {
+	var out []string
+	for _, name := range parts(s) {
+		out = append(out, amount(name, s.Get(name)))
 	}
-	return s
-}
-
-// names are the parts of a size that are not zero, memory and cores first.
-func (s Size) names() []string {
-	names := []string{nameMemory, nameCores}
-	for _, name := range slices.Sorted(maps.Keys(s.Other)) {
-		if s.Other[name] != 0 {
-			names = append(names, name)
-		}
+	if len(out) == 0 {
+		return "nothing"
 	}
-	return names
-}
-
-// add is s and n times o.
-func (s Size) add(o Size, n int64) Size {
-	s.MiB += n * o.MiB
-	s.Cores += n * o.Cores
-	for name, v := range o.Other {
-		s = s.with(name, s.Other[name]+n*v)
-	}
-	return s
-}
-
-// String prints a size for people: 2GiB, 4 vcores, 1 yarn.io/gpu.
-func (s Size) String() string {
-	var parts []string
-	for _, name := range s.names() {
-		if n := s.Get(name); n != 0 || name == nameMemory {
-			parts = append(parts, amount(name, n))
-		}
-	}
-	return strings.Join(parts, ", ")
+	return strings.Join(out, ", ")
 }
 
 // amount prints one part of a size.
@@ -103,11 +56,9 @@ func amount(name string, n int64) string {
 
 // Scheduler is how the resource manager rounds sizes, and what it counts.
 type Scheduler struct {
-	Kind  string   `json:"kind"`           // Capacity Scheduler, Fair Scheduler, …
-	Least Size     `json:"least"`          // smallest container
-	Step  Size     `json:"step"`           // sizes are rounded up to multiples of it
-	Most  Size     `json:"most"`           // largest container
-	Sees  []string `json:"sees,omitempty"` // parts of a size that are counted; nil if unknown
+	Kind     string          `json:"kind"` // Capacity Scheduler, Fair Scheduler, …
+	Rounding hadoop.Rounding `json:"rounding"`
+	Sees     []string        `json:"sees,omitempty"` // parts of a size that are counted; nil if unknown
 	// HostPort says that nodes are named host:port in asks.
 	HostPort bool `json:"host_port,omitempty"`
 }
@@ -120,29 +71,19 @@ func (s Scheduler) Counts(name string) bool {
 }
 
 // Round is the size that the scheduler grants for an ask.
-func (s Scheduler) Round(ask Size) Size {
-	for _, name := range ask.names() {
-		step := s.Step.Get(name)
-		n := max(ask.Get(name), s.Least.Get(name))
-		if step > 1 {
-			n = (n + step - 1) / step * step
-		}
-		ask = ask.with(name, n)
-	}
-	return ask
-}
+func (s Scheduler) Round(ask Size) Size { return s.Rounding.Round(ask) }
 
 // SizeOf is what a task of a role is asked for, before the scheduler rounds it.
 func (s *Settings) SizeOf(r *plan.Role) Size {
-	out := Size{MiB: (r.Resources.Memory + mib - 1) / mib, Cores: whole(r.Resources.CPUs)}
+	out := Size{Memory: (r.Resources.Memory + mib - 1) / mib, VCores: whole(r.Resources.CPUs)}
 	if r.Resources.Memory == 0 {
-		out.MiB = DefaultMemory
+		out.Memory = DefaultMemory
 	}
 	for name, n := range s.Role(r.Name).Resources {
-		out = out.with(name, n)
+		out = out.With(name, n)
 	}
 	if r.Resources.GPUs > 0 {
-		out = out.with(GPU, int64(r.Resources.GPUs))
+		out = out.With(GPU, int64(r.Resources.GPUs))
 	}
 	return out
 }

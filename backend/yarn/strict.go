@@ -95,6 +95,15 @@ func (d *decoder) word(v any) string {
 	return s
 }
 
+// plain reads a word that neither a shell nor YARN reads as more than text.
+func (d *decoder) plain(v any) string {
+	s := d.word(v)
+	if i := strings.IndexAny(s, "\"'$`\\{}<>;&|"); i >= 0 {
+		d.refuse(fmt.Sprintf("%q has a %q in it, which a node would not take as text", s, s[i]), "")
+	}
+	return s
+}
+
 // words reads a list of words, or one.
 func (d *decoder) words(v any) []string {
 	if s, ok := v.(string); ok {
