@@ -132,7 +132,7 @@ func ParseContainer(s string) (ContainerID, error) {
 	rest, epoch := s, int64(0)
 	if tail, ok := strings.CutPrefix(s, "container_e"); ok {
 		head, ids, found := strings.Cut(tail, "_")
-		n, valid := number(head)
+		n, valid := digits(head)
 		if !found || !valid || n > maxEpoch {
 			return ContainerID{}, bad
 		}
@@ -175,15 +175,15 @@ func numbers(s, prefix string, count int) ([]int64, bool) {
 	}
 	out := make([]int64, count)
 	for i, f := range fields {
-		if out[i], ok = number(f); !ok {
+		if out[i], ok = digits(f); !ok {
 			return nil, false
 		}
 	}
 	return out, true
 }
 
-// number reads decimal digits only: no sign, no blank.
-func number(s string) (int64, bool) {
+// digits reads decimal digits only: no sign, no blank.
+func digits(s string) (int64, bool) {
 	if s == "" || strings.Trim(s, "0123456789") != "" {
 		return 0, false
 	}

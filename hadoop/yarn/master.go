@@ -46,12 +46,22 @@ type Master struct {
 // called yet. The auth gives the AMRM token of the container's token file; a
 // newer one that the ResourceManager sends replaces it.
 func NewMaster(c *conf.Conf, auth Auth) (*Master, error) {
+	servers, err := c.ResourceManagers(conf.RMScheduler)
+	if err != nil {
+		return nil, err
+	}
+	return newMaster(rpc.Config{Addresses: conf.Addresses(servers)}, auth), nil
+}
+
+func newMaster(cfg rpc.Config, auth Auth) *Master {
 	m := &Master{auth: auth, turn: make(chan struct{}, 1)}
-	m.client = rpc.New(rpc.Config{
-		Addresses: schedulerService.addresses(c), Protocol: masterProtocol, Auth: m.login,
-		Retry: rpc.Retry{For: -1, Most: 2 * time.Second}, Timeout: 30 * time.Second,
-	})
-	return m, nil
+	cfg.Protocol, cfg.Auth = masterProtocol, m.login
+	cfg.Retry = rpc.Retry{For: -1, Most: 2 * time.Second}
+	if cfg.Timeout == 0 {
+		cfg.Timeout = 30 * time.Second // far below the time after which a master counts as dead
+	}
+	m.client = rpc.New(cfg)
+	return m
 }
 
 // Close ends the connection; the ResourceManager takes no notice.

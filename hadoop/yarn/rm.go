@@ -21,11 +21,14 @@ type Auth func(context.Context) (rpc.Auth, error)
 // many at once and may be repeated: submit and kill name the application.
 type RM struct{ client *rpc.Client }
 
-// NewRM takes the addresses out of the configuration; nothing is called yet.
+// NewRM takes the addresses out of the configuration; nothing is called yet. A
+// call is repeated for a minute while no ResourceManager can be reached.
 func NewRM(c *conf.Conf, auth Auth) (*RM, error) {
-	return &RM{client: rpc.New(rpc.Config{
-		Addresses: clientService.addresses(c), Protocol: clientProtocol, Auth: auth,
-	})}, nil
+	servers, err := c.ResourceManagers(conf.RMClient)
+	if err != nil {
+		return nil, err
+	}
+	return &RM{client: rpc.New(rpc.Config{Addresses: conf.Addresses(servers), Protocol: clientProtocol, Auth: auth})}, nil
 }
 
 // Close ends the connection.

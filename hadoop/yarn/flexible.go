@@ -1,0 +1,137 @@
+package yarn
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+)
+
+// number takes a JSON number, one in a string, true and false, or nothing at
+// all. What is beyond an int64 is cut to it.
+type number float64
+
+func (n *number) UnmarshalJSON(b []byte) error {
+	text := strings.TrimSpace(string(bytes.Trim(b, `"`)))
+	switch strings.ToLower(text) {
+	case "", "null", "n/a", "nan", "false":
+		*n = 0
+		return nil
+	case "true":
+		*n = 1
+		return nil
+	case "infinity", "inf", "+inf", "+infinity":
+		*n = number(math.Inf(1))
+		return nil
+	case "-infinity", "-inf":
+		*n = number(math.Inf(-1))
+		return nil
+	}
+	f, err := strconv.ParseFloat(strings.TrimSuffix(text, "%"), 64)
+	if err != nil || strings.ContainsAny(text, "xXpP_") {
+		return fmt.Errorf("%.40q is not a number", text)
+	}
+	*n = number(f)
+	return nil
+}
+
+func (n number) int64() int64 {
+	switch {
+	case math.IsNaN(float64(n)):
+		return 0
+	case n >= math.MaxInt64:
+		return math.MaxInt64
+	case n <= math.MinInt64:
+		return math.MinInt64
+	}
+	return int64(n)
+}
+
+func (n number) int() int { return int(n.int64()) }
+
+// text takes a JSON string, or any other single value as it is written.
+type text string
+
+func (t *text) UnmarshalJSON(b []byte) error {
+	var s string
+	if json.Unmarshal(b, &s) == nil {
+		*t = text(s)
+		return nil
+	}
+	if string(b) == "null" {
+		*t = ""
+		return nil
+	}
+	*t = text(b)
+	return nil
+}
+
+// list takes a JSON array, a single element where there is one, and nothing for
+// null, an empty string and, where elements are objects, an empty object.
+type list[T any] []T
+
+func (l *list[T]) UnmarshalJSON(b []byte) error {
+	b = bytes.TrimSpace(b)
+	switch s := string(b); {
+	case s == "null", s == `""`, s == "{}":
+		*l = nil
+		return nil
+	case s != "" && s[0] == '[':
+		var all []T
+		if err := json.Unmarshal(b, &all); err != nil {
+			return err
+		}
+		*l = all
+		return nil
+	}
+	var one T
+	if err := json.Unmarshal(b, &one); err != nil {
+		return err
+	}
+	*l = list[T]{one}
+	return nil
+}
+
+// wrapped takes {"<any key>": list} as well as the bare list: versions differ in
+// whether a list of children has a name of its own inside.
+type wrapped[T any] []T
+
+func (w *wrapped[T]) UnmarshalJSON(b []byte) error {
+	var inner map[string]list[T]
+	if b = bytes.TrimSpace(b); len(b) > 0 && b[0] == '{' && json.Unmarshal(b, &inner) == nil {
+		*w = nil
+		for _, l := range inner {
+			*w = append(*w, l...)
+		}
+		return nil
+	}
+	return json.Unmarshal(b, (*list[T])(w))
+}
+
+// amount is a resource: "memory" and "vCores" and, from 3.0 on, a list of all.
+type amount struct {
+	Memory number `json:"memory"`
+	VCores number `json:"vCores"`
+	More   struct {
+		List list[struct {
+			Name  string `json:"name"`
+			Units string `json:"units"`
+			Value number `json:"value"`
+		}] `json:"resourceInformation"`
+	} `json:"resourceInformations"`
+}
+
+func (a *amount) resource() Resource {
+	if a == nil {
+		return Resource{}
+	}
+	r := Resource{Memory: a.Memory.int64(), VCores: a.VCores.int64()}
+	for _, i := range a.More.List {
+		if i.Name != memoryName && i.Name != vcoresName && i.Name != "" {
+			r = r.With(i.Name, scale(i.Value.int64(), i.Units))
+		}
+	}
+	return r
+}
