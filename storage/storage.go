@@ -46,3 +46,12 @@ type Fencer interface {
 	// Fence returns when no writer can add to the file any more.
 	Fence(ctx context.Context, path string) error
 }
+
+// Filler is implemented by a Writer whose file system keeps safest what ends
+// with a whole block. Whoever syncs small pieces and whose format has something
+// that means nothing, such as blank lines, fills up; nobody must.
+type Filler interface {
+	// Fill tells how many more bytes make the file end with a whole block when n
+	// more are written.
+	Fill(n int) int
+}

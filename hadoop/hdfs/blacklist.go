@@ -1,0 +1,55 @@
+package hdfs
+
+import (
+	"sync"
+	"time"
+
+	"github.com/muster-project/muster/hadoop/pb/hdfspb"
+)
+
+// avoidance is how long a DataNode that failed is not written to: by then the
+// NameNode knows of its death itself.
+const avoidance = 10 * time.Minute
+
+// blacklist is the DataNodes that failed lately.
+type blacklist struct {
+	mu    sync.Mutex
+	nodes map[string]failed // by uuid
+}
+
+type failed struct {
+	node *hdfspb.DatanodeInfo
+	at   time.Time
+}
+
+func (b *blacklist) add(n *hdfspb.DatanodeInfo) {
+	if n == nil {
+		return
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.nodes == nil {
+		b.nodes = map[string]failed{}
+	}
+	b.nodes[n.GetId().GetDatanodeUuid()] = failed{node: n, at: time.Now()}
+}
+
+func (b *blacklist) list() []*hdfspb.DatanodeInfo {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	var out []*hdfspb.DatanodeInfo
+	for id, f := range b.nodes {
+		if time.Since(f.at) > avoidance {
+			delete(b.nodes, id)
+			continue
+		}
+		out = append(out, f.node)
+	}
+	return out
+}
+
+func (b *blacklist) forget() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	clear(b.nodes)
+}
