@@ -135,3 +135,23 @@ func (a *amount) resource() Resource {
 	}
 	return r
 }
+
+// rawPriority takes a number, or {"priority": number} as older versions have it.
+type rawPriority int
+
+func (p *rawPriority) UnmarshalJSON(b []byte) error {
+	var n number
+	if len(b) > 0 && b[0] == '{' {
+		var o struct {
+			Priority number `json:"priority"`
+		}
+		if err := json.Unmarshal(b, &o); err != nil {
+			return err
+		}
+		n = o.Priority
+	} else if err := json.Unmarshal(b, &n); err != nil {
+		return err
+	}
+	*p = rawPriority(n.int())
+	return nil
+}
