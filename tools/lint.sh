@@ -41,7 +41,7 @@ formatted() {
 }
 
 vet() {
-	"$go" vet -tags "frameworks chaos" ./...
+	"$go" vet -tags "frameworks chaos hadoop" ./...
 }
 
 # size holds what "make build" made to its budget.
