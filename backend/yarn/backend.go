@@ -1,4 +1,334 @@
 package yarn
 
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"path"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/muster-project/muster/backend"
+	"github.com/muster-project/muster/event"
+	"github.com/muster-project/muster/hadoop/conf"
+	"github.com/muster-project/muster/hadoop/rpc"
+	hadoop "github.com/muster-project/muster/hadoop/yarn"
+	"github.com/muster-project/muster/plan"
+	"github.com/muster-project/muster/storage"
+)
+
 // Name is what "on:" in a job file says.
 const Name = "yarn"
+
+// Config is what the client's side is told.
+type Config struct {
+	// Conf is the cluster's configuration. Where none could be read, Trouble says
+	// why: then only Diagnose and Render have an answer.
+	Conf    *conf.Conf
+	Trouble error
+	// User is who acts. An insecure cluster believes it.
+	User string
+	// Site is the name of the cluster in the user's settings, for messages.
+	Site string
+	// Layout says where muster's files lie; what is empty is the default.
+	Layout Layout
+	// Muster and Executor give the paths of the binaries that coordinators and
+	// executors run from. Both must run on the cluster's nodes.
+	Muster, Executor func() (string, error)
+	// Storage opens the cluster's file system.
+	Storage func(*conf.Conf) (storage.FS, error)
+	// Seal ends a job's journal without a coordinator.
+	Seal func(ctx context.Context, ref backend.Ref, o event.Outcome) error
+	// Kept says that somebody will tend the jobs that are submitted: see
+	// backend.Keeper.
+	Kept bool
+	Log  *slog.Logger
+}
+
+// Backend is the client's side.
+type Backend struct {
+	Config
+
+	open sync.Once
+	err  error
+	fs   storage.FS
+	rm   *hadoop.RM
+	web  *hadoop.REST
+}
+
+var (
+	_ backend.Backend   = (*Backend)(nil)
+	_ backend.Lister    = (*Backend)(nil)
+	_ backend.Home      = (*Backend)(nil)
+	_ backend.Stager    = (*Backend)(nil)
+	_ backend.Keeper    = (*Backend)(nil)
+	_ backend.Explainer = (*Backend)(nil)
+	_ backend.Doctor    = (*Backend)(nil)
+)
+
+// New makes a backend. Nothing is connected until something is asked.
+func New(c Config) *Backend {
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
+	}
+	c.Layout.Root = cmp.Or(c.Layout.Root, defaultRoot(c.Conf, c.User))
+	c.Layout.Shared = cmp.Or(c.Layout.Shared, defaultShared)
+	return &Backend{Config: c}
+}
+
+// defaultShared is where tickets lie that all users must see.
+const defaultShared = "/tmp/muster-gangs"
+
+// defaultRoot is the user's home on the cluster, where that is by the site's custom.
+func defaultRoot(c *conf.Conf, user string) string {
+	above := "/user"
+	if c != nil {
+		above = c.String("dfs.user.home.dir.prefix", above)
+	}
+	return path.Join(above, user, ".muster")
+}
+
+// Name is what "on:" in a job file says.
+func (*Backend) Name() string { return Name }
+
+// connect opens what all calls need. It does not reach for the cluster yet.
+func (b *Backend) connect() error {
+	b.open.Do(func() {
+		if b.err = b.Trouble; b.err != nil {
+			return
+		}
+		if b.Conf == nil {
+			b.err = errors.New("yarn: no configuration: HADOOP_CONF_DIR names the directory of the cluster's site files")
+			return
+		}
+		if b.fs, b.err = b.Storage(b.Conf); b.err != nil {
+			return
+		}
+		if b.rm, b.err = hadoop.NewRM(b.Conf, b.auth); b.err != nil {
+			return
+		}
+		b.web, b.err = hadoop.NewREST(b.Conf, b.User, nil)
+	})
+	return b.err
+}
+
+// auth says who calls.
+func (b *Backend) auth(context.Context) (rpc.Auth, error) { return rpc.Auth{User: b.User}, nil }
+
+// Close ends the connections.
+func (b *Backend) Close() error {
+	if b.web == nil {
+		return nil
+	}
+	return errors.Join(b.web.Close(), b.rm.Close())
+}
+
+// FS is the cluster's file system.
+func (b *Backend) FS() storage.FS {
+	if err := b.connect(); err != nil {
+		return broken{err}
+	}
+	return b.fs
+}
+
+// Jobs is the directory of the user's jobs.
+func (b *Backend) Jobs() string { return b.Layout.Jobs() }
+
+// Lease is how long executors go on without a coordinator. The resource manager
+// must notice that one is lost, find room for the next and start it.
+const Lease = 15 * time.Minute
+
+// Capabilities says what the cluster has at present. Nodes may come, so nothing
+// is refused for its sake.
+func (b *Backend) Capabilities(ctx context.Context) (plan.Capabilities, error) {
+	c := plan.Capabilities{Backend: Name, Whole: true, Grow: true, Adopt: true, NodesMayCome: true, Images: true, Lease: Lease}
+	if err := b.connect(); err != nil {
+		return c, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, askTime)
+	defer cancel()
+	nodes, err := b.rm.Nodes(ctx)
+	if err != nil {
+		return c, b.unreachable(err)
+	}
+	for _, n := range nodes {
+		size := hadoop.ResourceOf(n.GetCapability())
+		c.Total.CPUs += float64(size.VCores)
+		c.Total.Memory += size.Memory * mib
+		c.Total.GPUs += int(size.Get(GPU))
+		c.Largest.CPUs = max(c.Largest.CPUs, float64(size.VCores))
+		c.Largest.Memory = max(c.Largest.Memory, size.Memory*mib)
+		c.Largest.GPUs = max(c.Largest.GPUs, int(size.Get(GPU)))
+	}
+	return c, nil
+}
+
+// askTime bounds one question of a person who waits for the answer.
+const askTime = 20 * time.Second
+
+// unreachable says which cluster could not be asked.
+func (b *Backend) unreachable(err error) error {
+	return fmt.Errorf("yarn: the resource manager cannot be asked: %w", err)
+}
+
+// Check says everything that can be refused before submitting.
+func (b *Backend) Check(ctx context.Context, p *plan.Plan) ([]plan.Finding, error) {
+	if err := b.connect(); err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, askTime)
+	defer cancel()
+	c, err := b.look(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return refuse(p, c, b.User), nil
+}
+
+// Find recovers the reference of a job by its id.
+func (b *Backend) Find(ctx context.Context, id string) (backend.Ref, error) {
+	if err := b.connect(); err != nil {
+		return backend.Ref{}, err
+	}
+	if parsed, err := plan.ParseID(id); err != nil || parsed != id {
+		return backend.Ref{}, fmt.Errorf("%s: %w", id, backend.ErrUnknownJob)
+	}
+	dir, err := b.dirOf(ctx, id)
+	if err != nil {
+		return backend.Ref{}, err
+	}
+	return b.refOf(ctx, id, dir)
+}
+
+// dirOf is the directory of a job. A job that was given another directory by
+// native.yarn.dir has a file in the usual place that names it.
+func (b *Backend) dirOf(ctx context.Context, id string) (JobDir, error) {
+	dir := b.Layout.Job(id)
+	info, err := b.fs.Stat(ctx, string(dir))
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return "", fmt.Errorf("%s: %w", id, backend.ErrUnknownJob)
+	case err != nil:
+		return "", err
+	case info.IsDir():
+		return dir, nil
+	}
+	text, err := readText(ctx, b.fs, string(dir))
+	return JobDir(text), err
+}
+
+// refOf is the reference of a job with its newest application.
+func (b *Backend) refOf(ctx context.Context, id string, dir JobDir) (backend.Ref, error) {
+	if _, err := b.fs.Stat(ctx, dir.Submission()); err != nil {
+		if errors.Is(err, fs.ErrNotExist) {
+			return backend.Ref{}, fmt.Errorf("%s: %w", id, backend.ErrUnknownJob)
+		}
+		return backend.Ref{}, err
+	}
+	t, err := b.newest(ctx, dir)
+	if err != nil {
+		return backend.Ref{}, err
+	}
+	return backend.Ref{Job: id, Native: t.app, Dir: string(dir)}, nil
+}
+
+// try is one submission of a job to the resource manager.
+type try struct {
+	n   int    // from 1; 0 if there is none yet
+	app string // application id
+}
+
+// newest is a job's last submission so far.
+func (b *Backend) newest(ctx context.Context, dir JobDir) (try, error) {
+	files, err := b.fs.List(ctx, dir.Apps())
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return try{}, err
+	}
+	var t try
+	for _, f := range files {
+		var n int
+		if _, err := fmt.Sscanf(f.Name(), "%06d", &n); err == nil && path.Base(dir.App(n)) == f.Name() && n > t.n {
+			t.n = n
+		}
+	}
+	if t.n > 0 {
+		t.app, err = readText(ctx, b.fs, dir.App(t.n))
+		return t, err
+	}
+	return t, nil
+}
+
+// List gives all jobs of the user, the oldest first.
+func (b *Backend) List(ctx context.Context) ([]backend.Ref, error) {
+	if err := b.connect(); err != nil {
+		return nil, err
+	}
+	files, err := b.fs.List(ctx, b.Layout.Jobs())
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	slices.SortStableFunc(files, func(x, y fs.FileInfo) int { return x.ModTime().Compare(y.ModTime()) })
+	var out []backend.Ref
+	for _, f := range files {
+		id, err := plan.ParseID(f.Name())
+		if err != nil || id != f.Name() {
+			continue
+		}
+		ref, err := b.Find(ctx, id)
+		if errors.Is(err, backend.ErrUnknownJob) {
+			continue // being made, or removed since
+		}
+		if err != nil {
+			return out, err
+		}
+		out = append(out, ref)
+	}
+	return out, nil
+}
+
+// Render gives what would be submitted. What only a cluster knows stands in
+// capital letters.
+func (b *Backend) Render(p *plan.Plan) ([]backend.Artefact, error) {
+	s, findings := Decode(p)
+	if err := plan.Refuse(findings); err != nil {
+		return nil, err
+	}
+	dir := b.layout(s).Job("JOB")
+	file := func(name string) Resource { return Resource{Path: name} }
+	am := &AM{Executor: file(b.layout(s).Blob("EXECUTOR")), Blobs: map[string]Resource{}}
+	for _, sha := range blobsOf(p) {
+		am.Blobs[sha] = file(b.layout(s).Blob(sha))
+	}
+	files := map[string]Resource{FileMuster: file(b.layout(s).Blob("MUSTER")), FileSite: file(b.layout(s).Blob("SITE")), FileAM: file(dir.AM(1))}
+	out, err := artefact(nil, "application.json", applicationOf(p, s, s.Partitions(p), ""))
+	if err == nil {
+		out, err = artefact(out, "coordinator.json", coordinatorContainer(files, nil, s).sketch(s.Coordinator))
+	}
+	for i := range p.Roles {
+		if err == nil {
+			r := &p.Roles[i]
+			out, err = artefact(out, r.Name+".json", ExecutorContainer(am, s, p, r.Name, nil, nil).sketch(s.SizeOf(r)))
+		}
+	}
+	return out, err
+}
+
+// layout is where the files of a job with these settings lie.
+func (b *Backend) layout(s *Settings) Layout {
+	return Layout{Root: cmp.Or(s.Dir, b.Layout.Root), Shared: cmp.Or(s.SharedDir, b.Layout.Shared)}
+}
+
+// broken is the file system of a cluster that cannot be reached.
+type broken struct{ err error }
+
+func hint(err error, format string, args ...any) error {
+	return fmt.Errorf("%w\n    %s", err, strings.TrimSpace(fmt.Sprintf(format, args...)))
+}

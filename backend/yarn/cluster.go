@@ -3,6 +3,8 @@ package yarn
 import (
 	"slices"
 	"strings"
+
+	hadoop "github.com/muster-project/muster/hadoop/yarn"
 )
 
 // cluster is what the resource manager says of the place at one moment. What it
@@ -25,6 +27,7 @@ type machine struct {
 	Rack  string
 	Label string
 	State string // RUNNING, LOST, UNHEALTHY, …
+	Web   string // address of its web service
 	Total Size
 	Used  Size
 }
@@ -48,70 +51,39 @@ func (c *cluster) machines(label string, running bool) []machine {
 	return out
 }
 
-const nodeRunning = "RUNNING"
+// Words of the resource manager for what works.
+const (
+	nodeRunning  = "RUNNING"
+	queueRunning = "RUNNING"
+)
 
-// queue is one queue of the scheduler's tree.
-type queue struct {
-	Name, Path   string
-	Leaf, Auto   bool   // Auto: queues below it are made when somebody submits to them
-	State        string // RUNNING, STOPPED, DRAINING
-	Labels       []string
-	DefaultLabel string
-	Parts        map[string]share // by node label
-	Most         Size             // its own largest container, zero if it has none
-	Submitters   string           // access list, as written
-	Users        []member
-	Factor       float64 // of the guaranteed share that one user may have; 0 or less: no limit
-	MaxLifetime  int64   // seconds; 0 or less: none
-	Applications int     // active and pending
-	Pending      int
-	MaxRunning   int // applications at the same time; 0: no limit
-	MaxAll       int // applications, those that wait included; 0: no limit
-	Ordering     string
-	Children     []*queue
-}
+// submits says whether the user may submit to a queue. Versions name queues by
+// their path or by its last part.
+func (c *cluster) submits(q *queue) bool { return c.Submits[q.Path] || c.Submits[lastPart(q.Path)] }
 
-// share is what a queue has of one partition.
-type share struct {
-	Guaranteed  Size
-	Maximum     Size
-	Used        Size
-	Reserved    Size
-	MasterLimit Size // of all coordinators together
-	MasterUsed  Size
-}
-
-// member is one user of a queue.
-type member struct {
-	Name        string
-	Limit       Size // of the user, in the default partition; moves with use
-	Parts       map[string]share
-	Active      int
-	Pending     int
-	MasterLimit Size
-	MasterUsed  Size
-}
+// queue is one queue of the scheduler.
+type queue = hadoop.Queue
 
 // walk visits a queue and all below it.
-func (q *queue) walk(visit func(*queue)) {
+func walk(q *queue, visit func(*queue)) {
 	if q == nil {
 		return
 	}
 	visit(q)
 	for _, c := range q.Children {
-		c.walk(visit)
+		walk(c, visit)
 	}
 }
 
 // find gives the queues that a name means: one by its path, or all whose last
 // part it is.
-func (q *queue) find(name string) []*queue {
+func find(root *queue, name string) []*queue {
 	var byPath, byName []*queue
-	q.walk(func(q *queue) {
+	walk(root, func(q *queue) {
 		switch {
 		case q.Path == name:
 			byPath = append(byPath, q)
-		case q.Name == name || lastPart(q.Path) == name:
+		case lastPart(q.Path) == name:
 			byName = append(byName, q)
 		}
 	})
@@ -123,14 +95,14 @@ func (q *queue) find(name string) []*queue {
 
 // leaves are the names of queues that applications can be submitted to: the
 // last part where that is enough.
-func (q *queue) leaves() []string {
+func leaves(root *queue) []string {
 	var out []string
-	q.walk(func(l *queue) {
+	walk(root, func(l *queue) {
 		if !l.Leaf {
 			return
 		}
 		name := lastPart(l.Path)
-		if len(q.find(name)) > 1 {
+		if len(find(root, name)) > 1 {
 			name = l.Path
 		}
 		out = append(out, name)
@@ -139,43 +111,20 @@ func (q *queue) leaves() []string {
 	return out
 }
 
-// parent is the queue above a path.
-func (q *queue) parent(path string) *queue {
-	above, _, ok := cutLast(path)
-	if !ok {
-		return nil
-	}
-	if found := q.find(above); len(found) == 1 {
-		return found[0]
-	}
-	return nil
-}
-
-func cutLast(path string) (above, last string, ok bool) {
-	i := strings.LastIndexByte(path, '.')
-	if i < 0 {
-		return "", path, false
-	}
-	return path[:i], path[i+1:], true
-}
-
-func lastPart(path string) string {
-	_, last, _ := cutLast(path)
-	return last
-}
+func lastPart(path string) string { return path[strings.LastIndexByte(path, '.')+1:] }
 
 // reaches says whether a queue may use a label. The partition without one is
 // everybody's.
-func (q *queue) reaches(label string) bool {
+func reaches(q *queue, label string) bool {
 	return label == "" || q.Labels == nil || slices.Contains(q.Labels, "*") || slices.Contains(q.Labels, label)
 }
 
 // user gives what a queue knows of one of its users.
-func (q *queue) user(name string) (member, bool) {
-	for _, m := range q.Users {
-		if m.Name == name {
-			return m, true
+func user(q *queue, name string) (hadoop.UserShare, bool) {
+	for _, u := range q.Users {
+		if u.Name == name {
+			return u, true
 		}
 	}
-	return member{}, false
+	return hadoop.UserShare{}, false
 }

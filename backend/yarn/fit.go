@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	hadoop "github.com/muster-project/muster/hadoop/yarn"
 	"github.com/muster-project/muster/plan"
 	"github.com/muster-project/muster/spec"
 )
@@ -76,7 +77,7 @@ func (r *refusal) needs(stage int) []need {
 			continue
 		}
 		label := r.settings.Role(role.Name).NodeLabel
-		if found := r.cluster.Root.find(queueOf(r.plan)); len(found) == 1 {
+		if found := find(r.cluster.Root, queueOf(r.plan)); len(found) == 1 {
 			label = r.partition(label, found[0])
 		}
 		at := slices.IndexFunc(out, func(n need) bool { return n.label == label })
@@ -93,8 +94,8 @@ func (r *refusal) needs(stage int) []need {
 // YARN refuses those even where it does not count what is too much.
 func (r *refusal) largest(path string, size Size, q *queue) {
 	most, whose := r.cluster.Scheduler.Rounding.Max, "the cluster"
-	if q != nil && !q.Most.IsZero() {
-		most, whose = q.Most, "queue "+queueOf(r.plan)
+	if q != nil && !q.Largest.IsZero() {
+		most, whose = q.Largest, "queue "+queueOf(r.plan)
 	}
 	if most.IsZero() {
 		return
@@ -124,11 +125,11 @@ func (r *refusal) share(n need, q *queue) {
 	if q == nil {
 		return
 	}
-	part, ok := q.Parts[n.label]
-	if !ok || part.Maximum.IsZero() {
+	part, ok := q.Partitions[n.label]
+	if !ok || part.Max.IsZero() {
 		return // said by labels, or not known
 	}
-	most := part.Maximum
+	most := part.Max
 	for _, m := range r.cluster.machines(n.label, true) {
 		if m.Label != n.label {
 			most = most.Add(m.Total) // lent by labels that are not exclusive, beyond the queue's own
@@ -150,8 +151,8 @@ func (r *refusal) share(n need, q *queue) {
 
 // userLimit refuses what one user alone may never hold. The scheduler lets a
 // user pass the limit by one container, so that one is taken off.
-func (r *refusal) userLimit(n need, q *queue, part share) {
-	if q.Factor <= 0 || part.Guaranteed.IsZero() {
+func (r *refusal) userLimit(n need, q *queue, part hadoop.Share) {
+	if q.UserLimitFactor <= 0 || part.Min.IsZero() {
 		return
 	}
 	var there Size
@@ -159,14 +160,14 @@ func (r *refusal) userLimit(n need, q *queue, part share) {
 		there = there.Add(m.Total)
 	}
 	total, text := r.sum(n)
-	most := r.dominant(part.Guaranteed, there) * q.Factor
+	most := r.dominant(part.Min, there) * q.UserLimitFactor
 	for _, role := range n.roles {
 		if role.Instances.Min > 0 && r.dominant(total.Sub(r.size(role)), there) <= most {
 			return
 		}
 	}
 	r.say(where(n), "ask for fewer tasks or smaller ones, or in another queue", "%s at once (%s)%s, one user of queue %s has at most %g × its share of %s",
-		say(total), text, in(n.label), queueOf(r.plan), q.Factor, say(part.Guaranteed))
+		say(total), text, in(n.label), queueOf(r.plan), q.UserLimitFactor, say(part.Min))
 }
 
 // dominant is the largest part that a size takes of what is there, as the

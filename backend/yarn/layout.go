@@ -113,6 +113,8 @@ type AM struct {
 	Filesystem string `json:"filesystem"`
 	// Scheduler is what the client knew of the sizes that are granted.
 	Scheduler Scheduler `json:"scheduler"`
+	Muster    Resource  `json:"muster"`   // this binary
+	Site      Resource  `json:"site"`     // the client's configuration
 	Executor  Resource  `json:"executor"` // binary of the executors
 	// Blobs are the archives and files of the plan by content address.
 	Blobs map[string]Resource `json:"blobs,omitempty"`

@@ -73,14 +73,10 @@ func (r *refusal) queue() *queue {
 		return nil
 	}
 	name := queueOf(r.plan)
-	found := root.find(name)
+	found := find(root, name)
 	switch {
 	case len(found) == 0:
-		if above := root.parent(name); above != nil && above.Auto {
-			r.warn("queue", "", "%s is not there yet: %s makes it when the job is submitted", name, above.Path)
-			return nil
-		}
-		r.say("queue", meant(name, root.leaves()), "%s: the cluster has no such queue", name)
+		r.say("queue", meant(name, leaves(root)), "%s: the cluster has no such queue", name)
 		return nil
 	case len(found) > 1:
 		var paths []string
@@ -92,25 +88,25 @@ func (r *refusal) queue() *queue {
 	}
 	q := found[0]
 	if !q.Leaf {
-		r.say("queue", "name one below it: "+strings.Join((&queue{Children: q.Children}).leaves(), ", "), "%s has queues below it and takes no jobs itself", name)
+		r.say("queue", "name one below it: "+strings.Join(leaves(q), ", "), "%s has queues below it and takes no jobs itself", name)
 		return nil
 	}
-	if q.State != "" && q.State != nodeRunning {
+	if q.State != "" && q.State != queueRunning {
 		r.say("queue", "name another, or ask an administrator to start it: "+strings.Join(r.open(), ", "), "%s is %s and takes no jobs", name, strings.ToLower(q.State))
 	}
-	if r.cluster.Submits != nil && !r.cluster.Submits[q.Path] && !r.cluster.Submits[q.Name] {
+	if r.cluster.Submits != nil && !r.cluster.submits(q) {
 		hint := ""
 		if others := r.open(); len(others) > 0 {
 			hint = "queues that take jobs of yours: " + strings.Join(others, ", ")
 		}
 		who := ""
-		if q.Submitters != "" {
-			who = ", only " + q.Submitters
+		if list := strings.TrimSpace(q.ACLs["SUBMIT_APP"]); list != "" {
+			who = ", only " + list + " has"
 		}
 		r.say("queue", hint, "%s has no right to submit to %s%s", r.user, name, who)
 	}
-	if q.MaxAll > 0 && q.Applications >= q.MaxAll {
-		r.say("queue", "try again when some have ended", "%s holds %d jobs, its most is %d", name, q.Applications, q.MaxAll)
+	if n := q.Running + q.Pending; q.MaxApps > 0 && n >= q.MaxApps {
+		r.say("queue", "try again when some have ended", "%s holds %d jobs, its most is %d", name, n, q.MaxApps)
 	}
 	return q
 }
@@ -118,12 +114,12 @@ func (r *refusal) queue() *queue {
 // open are the queues that run and that the user may submit to.
 func (r *refusal) open() []string {
 	var out []string
-	for _, name := range r.cluster.Root.leaves() {
-		q := r.cluster.Root.find(name)[0]
-		if q.State != "" && q.State != nodeRunning {
+	for _, name := range leaves(r.cluster.Root) {
+		q := find(r.cluster.Root, name)[0]
+		if q.State != "" && q.State != queueRunning {
 			continue
 		}
-		if r.cluster.Submits == nil || r.cluster.Submits[q.Path] || r.cluster.Submits[q.Name] {
+		if r.cluster.Submits == nil || r.cluster.submits(q) {
 			out = append(out, name)
 		}
 	}
@@ -251,10 +247,10 @@ func (r *refusal) labels(q *queue) {
 		if q == nil {
 			return
 		}
-		part, given := q.Parts[label]
-		if !q.reaches(label) || given && part.Maximum.IsZero() && !r.idle(label) {
+		part, given := q.Partitions[label]
+		if !reaches(q, label) || given && part.Max.IsZero() && !r.idle(label) {
 			hint := "that queue may use no label"
-			if reach := slices.DeleteFunc(known, func(l string) bool { return !q.reaches(l) }); len(reach) > 0 {
+			if reach := slices.DeleteFunc(known, func(l string) bool { return !reaches(q, l) }); len(reach) > 0 {
 				hint = "that queue may use: " + strings.Join(reach, ", ")
 			}
 			r.say(path, hint, "queue %s may not use nodes with the label %s", queueOf(r.plan), label)

@@ -1,0 +1,363 @@
+package yarn
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/muster-project/muster/plan"
+	"github.com/muster-project/muster/spec"
+	"github.com/muster-project/muster/storage"
+)
+
+// Modes of what lies on the cluster. Directories above blobs let others through,
+// so that a node can share one copy of a binary among all users; what holds
+// somebody's data is for its owner alone.
+const (
+	modePass    fs.FileMode = 0o711
+	modeOwn     fs.FileMode = 0o700
+	modeProgram fs.FileMode = 0o755
+	modeData    fs.FileMode = 0o600
+)
+
+// store is the content-addressed files of one user.
+type store struct {
+	fs     storage.FS
+	layout Layout
+
+	mu   sync.Mutex
+	pass map[string]bool // directories that everybody may pass through
+}
+
+func newStore(fsys storage.FS, l Layout) *store {
+	return &store{fs: fsys, layout: l, pass: map[string]bool{}}
+}
+
+// prepare makes the directories of a user.
+func (s *store) prepare(ctx context.Context) error {
+	for _, d := range []struct {
+		path string
+		mode fs.FileMode
+	}{{s.layout.Root, modePass}, {s.layout.Blobs(), modePass}, {s.layout.Jobs(), modeOwn}} {
+		if err := s.fs.Mkdir(ctx, d.path, d.mode); err != nil {
+			err = fmt.Errorf("%s: cannot be made: %w", d.path, err)
+			if errors.Is(err, fs.ErrPermission) {
+				err = hint(err, "ask an administrator to make %s with you as its owner, or name a directory of yours by native.yarn.dir", path.Dir(s.layout.Root))
+			}
+			return err
+		}
+	}
+	return nil
+}
+
+// put makes sure that a blob is there and counts as wanted now. open is only
+// called if it must be sent; sent says that it was.
+func (s *store) put(ctx context.Context, sha string, mode fs.FileMode, open func() (io.ReadCloser, error)) (r Resource, sent bool, err error) {
+	// Touched before it is looked at: Sweep looks at the time after it has put a
+	// blob aside, so that one of both always sees the other.
+	if err := s.touch(ctx, sha); err != nil {
+		return Resource{}, false, err
+	}
+	if r, err = s.resource(ctx, s.layout.Blob(sha)); err == nil || !errors.Is(err, fs.ErrNotExist) {
+		return r, false, err
+	}
+	in, err := open()
+	if err != nil {
+		return Resource{}, false, err
+	}
+	defer in.Close()
+	hash := sha256.New()
+	err = publish(ctx, s.fs, s.layout.Blob(sha), mode, func(w io.Writer) error {
+		if _, err := io.Copy(io.MultiWriter(w, hash), in); err != nil {
+			return err
+		}
+		if got := hex.EncodeToString(hash.Sum(nil)); got != sha {
+			return fmt.Errorf("%s: its content changed while it was sent", sha)
+		}
+		return nil
+	})
+	if err != nil && !errors.Is(err, fs.ErrExist) {
+		return Resource{}, false, err
+	}
+	r, err = s.resource(ctx, s.layout.Blob(sha))
+	return r, true, err
+}
+
+// touch notes that a blob is wanted now.
+func (s *store) touch(ctx context.Context, sha string) error {
+	name := s.layout.Used(sha)
+	err := s.fs.SetTimes(ctx, name, time.Now())
+	if !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	w, err := s.fs.Create(ctx, name, modeData)
+	if errors.Is(err, fs.ErrExist) {
+		return nil // made just now by somebody else
+	}
+	if err != nil {
+		return err
+	}
+	return w.Close()
+}
+
+// resource describes a file for nodes.
+func (s *store) resource(ctx context.Context, name string) (Resource, error) {
+	info, err := s.fs.Stat(ctx, name)
+	if err != nil {
+		return Resource{}, err
+	}
+	r := Resource{Path: name, Size: info.Size(), Time: info.ModTime().UnixMilli()}
+	if info.Mode().Perm()&0o005 == 0o005 {
+		r.Public, err = s.open(ctx, path.Dir(name))
+	}
+	return r, err
+}
+
+// open says whether everybody may pass through a directory and all above it:
+// only then may a node fetch what is in it for all of its users.
+func (s *store) open(ctx context.Context, dir string) (bool, error) {
+	s.mu.Lock()
+	known, ok := s.pass[dir]
+	s.mu.Unlock()
+	if ok {
+		return known, nil
+	}
+	info, err := s.fs.Stat(ctx, dir)
+	if err != nil {
+		return false, err
+	}
+	open := info.Mode().Perm()&0o001 != 0
+	if open && dir != "/" {
+		if open, err = s.open(ctx, path.Dir(dir)); err != nil {
+			return false, err
+		}
+	}
+	s.mu.Lock()
+	s.pass[dir] = open
+	s.mu.Unlock()
+	return open, nil
+}
+
+// putFile puts a local file under its content address.
+func (s *store) putFile(ctx context.Context, name string, mode fs.FileMode) (r Resource, sent bool, err error) {
+	in, err := os.Open(name)
+	if err != nil {
+		return Resource{}, false, err
+	}
+	hash := sha256.New()
+	_, err = io.Copy(hash, in)
+	if err := errors.Join(err, in.Close()); err != nil {
+		return Resource{}, false, fmt.Errorf("%s: cannot be read: %w", name, err)
+	}
+	return s.put(ctx, hex.EncodeToString(hash.Sum(nil)), mode, func() (io.ReadCloser, error) { return os.Open(name) })
+}
+
+// putBytes puts bytes under their content address.
+func (s *store) putBytes(ctx context.Context, data []byte, mode fs.FileMode) (Resource, error) {
+	sum := sha256.Sum256(data)
+	r, _, err := s.put(ctx, hex.EncodeToString(sum[:]), mode, func() (io.ReadCloser, error) {
+		return io.NopCloser(strings.NewReader(string(data))), nil
+	})
+	return r, err
+}
+
+// uploads is how many blobs are sent at once.
+const uploads = 4
+
+// largeBlob is where a person wants to know what takes so long.
+const largeBlob = 8 << 20
+
+// Stage sends the plan's files that the cluster does not have yet, and cleans up
+// what nobody has wanted for long.
+func (b *Backend) Stage(ctx context.Context, p *plan.Plan, blobs map[string]string, tell func(format string, args ...any)) error {
+	if err := b.connect(); err != nil {
+		return err
+	}
+	s, findings := Decode(p)
+	if err := plan.Refuse(findings); err != nil {
+		return err
+	}
+	st := newStore(b.fs, b.layout(s))
+	if err := st.prepare(ctx); err != nil {
+		return err
+	}
+	var telling sync.Mutex
+	g, inner := errgroup.WithContext(ctx)
+	g.SetLimit(uploads)
+	for sha, name := range blobs {
+		g.Go(func() error {
+			_, sent, err := st.put(inner, sha, modeData, func() (io.ReadCloser, error) {
+				if info, err := os.Stat(name); err == nil && info.Size() > largeBlob {
+					telling.Lock()
+					tell("%s are sent to the cluster", spec.Size(info.Size()).Rough())
+					telling.Unlock()
+				}
+				return os.Open(name)
+			})
+			b.Log.Debug("blob", "sha", sha, "sent", sent, "error", err)
+			return err
+		})
+	}
+	if err := g.Wait(); err != nil {
+		return err
+	}
+	if n, err := st.sweepDaily(ctx, time.Now()); err != nil {
+		b.Log.Warn("old files were not cleaned up", "error", err)
+	} else if n > 0 {
+		tell("%d files that no job has wanted for %d days were removed from the cluster", n, int(blobAge.Hours()/24))
+	}
+	return nil
+}
+
+// blobAge is how long a blob is kept after it was last wanted.
+const blobAge = 30 * 24 * time.Hour
+
+// sweepDaily cleans up at most once a day, whoever comes first.
+func (s *store) sweepDaily(ctx context.Context, now time.Time) (int, error) {
+	mark := path.Join(s.layout.Blobs(), ".swept")
+	info, err := s.fs.Stat(ctx, mark)
+	switch {
+	case err == nil && now.Sub(info.ModTime()) < 24*time.Hour:
+		return 0, nil
+	case errors.Is(err, fs.ErrNotExist):
+		w, err := s.fs.Create(ctx, mark, modeData)
+		if err != nil {
+			if errors.Is(err, fs.ErrExist) {
+				err = nil
+			}
+			return 0, err
+		}
+		return 0, w.Close() // nothing is old yet
+	case err != nil:
+		return 0, err
+	}
+	if err := s.fs.SetTimes(ctx, mark, now); err != nil {
+		return 0, err
+	}
+	return s.sweep(ctx, now.Add(-blobAge))
+}
+
+// sweep removes blobs that were last wanted before a time and that no job which
+// has not ended names, and what an upload that died left behind.
+func (s *store) sweep(ctx context.Context, before time.Time) (int, error) {
+	files, err := s.fs.List(ctx, s.layout.Blobs())
+	if err != nil {
+		return 0, err
+	}
+	there := map[string]fs.FileInfo{}
+	for _, f := range files {
+		there[f.Name()] = f
+	}
+	var old []string
+	for name, f := range there {
+		switch {
+		case strings.HasPrefix(name, ".new-"), strings.HasPrefix(name, ".old-"):
+			if f.ModTime().Before(before) {
+				if err := s.fs.Remove(ctx, path.Join(s.layout.Blobs(), name)); err != nil {
+					return 0, err
+				}
+			}
+		case strings.HasSuffix(name, usedSuffix) || strings.HasPrefix(name, "."):
+		default:
+			used := f
+			if u, ok := there[name+usedSuffix]; ok {
+				used = u
+			}
+			if used.ModTime().Before(before) {
+				old = append(old, name)
+			}
+		}
+	}
+	if len(old) == 0 {
+		return 0, nil
+	}
+	wanted, err := s.wanted(ctx)
+	if err != nil {
+		return 0, err
+	}
+	slices.Sort(old)
+	n := 0
+	for _, sha := range old {
+		if wanted[sha] {
+			continue
+		}
+		gone, err := s.remove(ctx, sha, before)
+		if err != nil {
+			return n, err
+		}
+		if gone {
+			n++
+		}
+	}
+	return n, nil
+}
+
+// remove takes a blob away unless somebody wants it meanwhile. It is put aside
+// first: an upload that saw it before that has touched it before that.
+func (s *store) remove(ctx context.Context, sha string, before time.Time) (bool, error) {
+	aside := path.Join(s.layout.Blobs(), ".old-"+sha)
+	if err := s.fs.Rename(ctx, s.layout.Blob(sha), aside); err != nil {
+		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrExist) {
+			return false, nil // another sweep is at it
+		}
+		return false, err
+	}
+	if u, err := s.fs.Stat(ctx, s.layout.Used(sha)); err == nil && !u.ModTime().Before(before) {
+		if err := s.fs.Rename(ctx, aside, s.layout.Blob(sha)); !errors.Is(err, fs.ErrExist) {
+			return false, err
+		}
+	} else if err := s.fs.Remove(ctx, s.layout.Used(sha)); err != nil {
+		return false, err
+	}
+	return true, s.fs.Remove(ctx, aside)
+}
+
+// wanted are the blobs that jobs name which have not ended: those may need them
+// at any time, however old they are.
+func (s *store) wanted(ctx context.Context) (map[string]bool, error) {
+	out := map[string]bool{}
+	jobs, err := s.fs.List(ctx, s.layout.Jobs())
+	if err != nil {
+		return nil, err
+	}
+	for _, j := range jobs {
+		dir := s.layout.Job(j.Name())
+		if !j.IsDir() {
+			continue
+		}
+		if over, err := sealed(ctx, s.fs, dir); err != nil {
+			return nil, err
+		} else if over != nil {
+			continue
+		}
+		for n := 1; ; n++ {
+			var am AM
+			err := readJSON(ctx, s.fs, dir.AM(n), &am)
+			if errors.Is(err, fs.ErrNotExist) {
+				break
+			}
+			if err != nil {
+				return nil, err
+			}
+			for sha := range am.Blobs {
+				out[sha] = true
+			}
+			for _, r := range []Resource{am.Executor, am.Muster, am.Site} {
+				out[path.Base(r.Path)] = true
+			}
+		}
+	}
+	return out, nil
+}
