@@ -20,6 +20,9 @@ var ErrNone = errors.New("no site file there")
 // HADOOP_CONF_DIR names. Single files may be missing; if all are, the error is
 // ErrNone.
 func Load(dir string, with ...Option) (*Conf, error) {
+	if dir == "" {
+		return nil, fmt.Errorf("configuration directory: not given: %w", ErrNone)
+	}
 	c := empty(with)
 	c.dir = dir
 	found := false
@@ -29,13 +32,13 @@ func Load(dir string, with ...Option) (*Conf, error) {
 			continue
 		}
 		if err != nil {
-			return nil, fmt.Errorf("%s: cannot be read: %w", name, err)
+			return nil, fmt.Errorf("%s: cannot be read: %w", filepath.Join(dir, name), err)
 		}
 		found = true
 		err = c.read(name, f, func(href string) (io.ReadCloser, error) { return openBeside(dir, href) })
 		f.Close()
 		if err != nil {
-			return nil, err
+			return nil, fmt.Errorf("%s: %w", dir, err)
 		}
 	}
 	if !found {

@@ -10,10 +10,11 @@ import (
 	"strings"
 )
 
-// Bounds of what is read: real sites have some hundred kilobytes.
+// Bounds of what is read: real sites have some hundred kilobytes, and an XML
+// reader may need twenty times a hostile file's size.
 const (
-	MaxBytes    = 16 << 20 // of one site file with all that it includes
-	maxDepth    = 32       // elements inside each other
+	MaxBytes    = 4 << 20 // of one site file with all that it includes
+	maxDepth    = 32      // elements inside each other
 	maxIncludes = 256
 	maxNesting  = 16 // includes inside each other
 )

@@ -26,14 +26,14 @@ type Config struct {
 	// Auth is asked before each connection, so that a renewed token is used.
 	Auth func(context.Context) (Auth, error)
 	// Least is the weakest protection that is accepted where who calls is proven
-	// by token or Kerberos.
+	// by token or Kerberos; see ParseProtection. SIMPLE has no protection.
 	Least Protection
 
 	Retry   Retry
 	Timeout time.Duration // for one try, from sending to its answer; 1 min when 0
 	Connect time.Duration // for connecting and proving who calls; 20 s when 0
 	Ping    time.Duration // between pings while an answer is waited for; 1 min when 0
-	Idle    time.Duration // without calls until the connection is closed; 10 s when 0
+	Idle    time.Duration // without calls until the connection is closed, at most twice that; 10 s when 0
 
 	Dial func(ctx context.Context, network, address string) (net.Conn, error) // a net.Dialer's when nil
 	Log  *slog.Logger                                                         // discards when nil
@@ -41,24 +41,29 @@ type Config struct {
 
 // Client calls one protocol as one user. It may be used from many goroutines.
 type Client struct {
-	cfg Config
-	id  []byte // the same over reconnects: servers know a repeated call by it
+	cfg  Config
+	id   []byte // the same over reconnects: servers know a repeated call by it
+	life context.Context
+	end  context.CancelCauseFunc
 
 	mu      sync.Mutex
 	next    int32 // call id
 	at      int   // index of the address that is used
 	live    *conn
 	old     []*conn // retired or ended, not waited for yet
-	opening chan struct{}
-	closed  bool
+	opening *opening
 }
 
-// ErrClosed says that the client has been closed.
-var ErrClosed = errors.New("rpc client closed")
-
-// ErrUnanswered says that a request was sent and its answer is not known: the
-// server may have done it or not.
-var ErrUnanswered = errors.New("no answer: it may have been done or not")
+// Errors of a client, beside those of the server and of the context.
+var (
+	// ErrClosed says that the client has been closed.
+	ErrClosed = errors.New("rpc client closed")
+	// ErrUnanswered says that a request was sent by Once and its answer is not
+	// known: the server may have done it or not.
+	ErrUnanswered = errors.New("no answer: it may have been done or not")
+	// ErrConnect says that no server could be reached.
+	ErrConnect = errors.New("no connection")
+)
 
 // New makes a client; nothing is connected yet.
 func New(cfg Config) *Client {
@@ -80,7 +85,9 @@ func New(cfg Config) *Client {
 	}
 	id := make([]byte, 16)
 	_, _ = rand.Read(id) // never fails
-	return &Client{cfg: cfg, id: id}
+	c := &Client{cfg: cfg, id: id}
+	c.life, c.end = context.WithCancelCause(context.Background())
+	return c
 }
 
 // Call runs one method and repeats it, under the same client and call id, until
@@ -97,22 +104,22 @@ func (c *Client) Once(ctx context.Context, method string, req, resp proto.Messag
 	return c.run(ctx, method, req, resp, false)
 }
 
-// Close ends the connection; calls in progress fail.
+// Close ends the connection and waits until nothing of it is left; calls in
+// progress fail.
 func (c *Client) Close() error {
+	c.end(ErrClosed)
 	c.mu.Lock()
-	c.closed = true
-	all := c.old
+	all, o := c.old, c.opening
 	if c.live != nil {
 		all = append(all, c.live)
 	}
 	c.live, c.old = nil, nil
-	opening := c.opening
 	c.mu.Unlock()
 	for _, k := range all {
 		k.close()
 	}
-	if opening != nil {
-		<-opening
+	if o != nil {
+		<-o.done
 	}
 	return nil
 }
@@ -125,7 +132,7 @@ func (c *Client) Reset() {
 	c.putAside()
 }
 
-// Address is the server that is asked next, or was asked last.
+// Address is the server that is asked next.
 func (c *Client) Address() string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -133,16 +140,6 @@ func (c *Client) Address() string {
 		return ""
 	}
 	return c.cfg.Addresses[c.at]
-}
-
-// putAside retires the connection; the lock is held.
-func (c *Client) putAside() {
-	if c.live == nil {
-		return
-	}
-	c.old = append(c.old, c.live)
-	c.live.retire()
-	c.live = nil
 }
 
 // callID numbers calls from 0 on; negative ones mean something else.
@@ -163,13 +160,13 @@ func (c *Client) run(ctx context.Context, method string, req, resp proto.Message
 		if err == nil {
 			return nil
 		}
-		err = fmt.Errorf("%s at %s: %w", method, address, err)
 		what := judge(ctx, err)
+		err = fmt.Errorf("%s at %s: %w", method, address, err)
+		if !repeat && sent && open(err) {
+			return fmt.Errorf("%w: %w", ErrUnanswered, err)
+		}
 		if what == giveUp {
 			return err
-		}
-		if sent && what != refused && !repeat {
-			return fmt.Errorf("%w: %w", ErrUnanswered, err)
 		}
 		if what != again {
 			c.leaveAddress(address)
@@ -190,26 +187,33 @@ func (c *Client) try(ctx context.Context, id, retry int32, method string, req, r
 		return c.Address(), false, &requestError{err}
 	}
 	for {
-		k, err := c.connection(ctx)
+		k, address, err := c.connection(ctx)
 		if err != nil {
-			return c.Address(), false, err
+			return address, false, err
 		}
-		tctx, cancel := context.WithTimeoutCause(ctx, c.cfg.Timeout, errSilent)
-		body, sent, err := k.call(tctx, id, request)
-		cancel()
-		if errors.Is(err, errGone) {
+		body, sent, err := c.ask(ctx, k, id, request)
+		if !sent && errors.Is(err, errGone) {
 			why := k.reason()
 			if why == nil || errors.Is(why, errIdle) || errors.Is(why, errGone) {
 				continue // it was at its end anyway; a fresh one is tried at once
 			}
 			err = why
 		}
-		if errors.Is(err, errSilent) {
-			k.fail(errSilent)
-		}
 		if err == nil {
 			_, err = pop(body, resp)
 		}
-		return k.address, sent, err
+		return address, sent, err
 	}
+}
+
+// ask sends the request over one connection, which ends if no answer comes in
+// time: what is silent once may be dead.
+func (c *Client) ask(ctx context.Context, k *conn, id int32, request []byte) (body []byte, sent bool, err error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, c.cfg.Timeout, errSilent)
+	defer cancel()
+	body, sent, err = k.call(ctx, id, request)
+	if errors.Is(err, errSilent) {
+		k.fail(errSilent)
+	}
+	return body, sent, err
 }

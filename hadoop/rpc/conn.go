@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"sync"
 	"time"
 
@@ -34,7 +33,8 @@ type conn struct {
 	mu      sync.Mutex
 	err     error // why it is closed
 	pending map[int32]chan answer
-	used    time.Time // when the last call came or was answered
+	used    time.Time // when the last call came, was answered or given up
+	pinged  time.Time // when something was last sent to keep the connection alive
 	retired bool      // no new calls; it closes when the last is answered
 }
 
@@ -58,7 +58,7 @@ func start(p *pipe, wait, ping, idle time.Duration) *conn {
 
 // close ends the connection and waits for its goroutines.
 func (c *conn) close() {
-	c.fail(net.ErrClosed)
+	c.fail(ErrClosed)
 	c.group.Wait()
 }
 
@@ -200,23 +200,38 @@ func (c *conn) send(b []byte) error {
 func (c *conn) rest() time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	rest := c.idle // the timer is not told when the last call ends
 	if len(c.pending) > 0 {
-		return c.ping
+		rest = min(rest, c.ping-time.Since(c.spoke()))
+	} else {
+		rest -= time.Since(c.used)
 	}
-	return max(c.idle-time.Since(c.used), time.Millisecond)
+	return max(rest, time.Millisecond)
+}
+
+// spoke is when the connection was last seen or made to work; the lock is held.
+func (c *conn) spoke() time.Time {
+	if c.pinged.After(c.used) {
+		return c.pinged
+	}
+	return c.used
 }
 
 // look pings a connection on which calls wait, and ends an idle one.
 func (c *conn) look() error {
 	c.mu.Lock()
-	waiting, unused := len(c.pending) > 0, time.Since(c.used)
-	if !waiting && unused >= c.idle {
+	waiting, now := len(c.pending) > 0, time.Now()
+	if !waiting && now.Sub(c.used) >= c.idle {
 		c.retired = true // under the lock, so that no call slips in
 		c.mu.Unlock()
 		return errIdle
 	}
+	silent := waiting && now.Sub(c.spoke()) >= c.ping
+	if silent {
+		c.pinged = now
+	}
 	c.mu.Unlock()
-	if !waiting {
+	if !silent {
 		return nil
 	}
 	b, err := frame(header(callPing, nil, -1))

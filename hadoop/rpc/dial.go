@@ -6,57 +6,84 @@ import (
 	"fmt"
 )
 
-// connection returns the live connection or opens one. Callers that come while
-// one is being opened wait for it.
-func (c *Client) connection(ctx context.Context) (*conn, error) {
+// opening is a connection that one caller opens while others wait for it.
+type opening struct {
+	done chan struct{}
+	err  error // set before done is closed
+	own  bool  // the error is the opener's alone: its context ended
+}
+
+// connection returns the live connection or opens one, and the address it goes
+// to. Callers that come while one is being opened share what comes of it.
+func (c *Client) connection(ctx context.Context) (*conn, string, error) {
 	for {
 		c.mu.Lock()
-		if c.closed {
-			c.mu.Unlock()
-			return nil, ErrClosed
-		}
-		if c.live != nil && c.live.usable() {
-			k := c.live
-			c.mu.Unlock()
-			return k, nil
-		}
-		c.putAside()
-		if wait := c.opening; wait != nil {
-			c.mu.Unlock()
-			select {
-			case <-wait:
-				continue
-			case <-ctx.Done():
-				return nil, context.Cause(ctx)
-			}
-		}
 		if len(c.cfg.Addresses) == 0 {
 			c.mu.Unlock()
-			return nil, errors.New("no address")
+			return nil, "no address", &setupError{errors.New("no address is known")}
 		}
-		opened := make(chan struct{})
-		c.opening = opened
-		address, ended := c.cfg.Addresses[c.at], c.takeEnded()
+		address := c.cfg.Addresses[c.at]
+		if c.life.Err() != nil {
+			c.mu.Unlock()
+			return nil, address, ErrClosed
+		}
+		if c.live != nil && c.live.usable() {
+			defer c.mu.Unlock()
+			return c.live, c.live.address, nil
+		}
+		c.putAside()
+		if o := c.opening; o != nil {
+			c.mu.Unlock()
+			select {
+			case <-o.done:
+			case <-ctx.Done():
+				return nil, address, context.Cause(ctx)
+			}
+			if o.err != nil && !o.own {
+				return nil, address, o.err
+			}
+			continue
+		}
+		o := &opening{done: make(chan struct{})}
+		c.opening = o
+		ended := c.takeEnded()
 		c.mu.Unlock()
-
 		for _, k := range ended {
 			k.group.Wait()
 		}
 		k, err := c.open(ctx, address)
-		c.mu.Lock()
-		c.opening = nil
-		closed := c.closed
-		if err == nil && !closed {
-			c.live = k
-		}
-		c.mu.Unlock()
-		if err == nil && closed {
-			k.close()
-			err = ErrClosed
-		}
-		close(opened)
-		return k, err
+		k, err = c.opened(ctx, o, k, err)
+		return k, address, err
 	}
+}
+
+// opened tells those who wait what came of it.
+func (c *Client) opened(ctx context.Context, o *opening, k *conn, err error) (*conn, error) {
+	c.mu.Lock()
+	c.opening = nil
+	if err == nil && c.life.Err() != nil {
+		err = ErrClosed
+	} else if err == nil {
+		c.live = k
+	}
+	o.err, o.own = err, ctx.Err() != nil
+	c.mu.Unlock()
+	if err != nil && k != nil {
+		k.close()
+		k = nil
+	}
+	close(o.done)
+	return k, err
+}
+
+// putAside retires the connection; the lock is held.
+func (c *Client) putAside() {
+	if c.live == nil {
+		return
+	}
+	c.old = append(c.old, c.live)
+	c.live.retire()
+	c.live = nil
 }
 
 // takeEnded takes the connections off the list whose goroutines are ending; the
@@ -74,17 +101,23 @@ func (c *Client) takeEnded() []*conn {
 	return ended
 }
 
-// open connects to one address and proves who calls.
+// open connects to one address and proves who calls. It ends early when the
+// client is closed.
 func (c *Client) open(ctx context.Context, address string) (*conn, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, c.cfg.Connect, errNoConnection)
+	ctx, cancel := context.WithTimeoutCause(ctx, c.cfg.Connect, errSlow)
 	defer cancel()
+	ctx, abort := context.WithCancelCause(ctx)
+	defer context.AfterFunc(c.life, func() { abort(ErrClosed) })()
 	auth, err := c.cfg.Auth(ctx)
 	if err != nil {
 		return nil, &authError{err}
 	}
 	nc, err := c.cfg.Dial(ctx, "tcp", address)
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", errNoConnection, err)
+		if ctx.Err() != nil {
+			err = fmt.Errorf("%w: %w", context.Cause(ctx), err)
+		}
+		return nil, fmt.Errorf("%w: %w", ErrConnect, err)
 	}
 	p, err := handshake(ctx, nc, address, c.cfg.Protocol, c.id, auth, c.cfg.Least)
 	if err != nil {

@@ -47,14 +47,12 @@ type RemoteError struct {
 	Fatal   bool   // the server closed the connection
 }
 
-// Error gives the class without its package, the message and the address.
+// Error gives the class without its package, and the message; Client's errors
+// name method and address in front of it.
 func (e *RemoteError) Error() string {
 	text := Exception(e.Class).Error()
 	if e.Message != "" {
 		text += ": " + e.Message
-	}
-	if e.Address != "" {
-		text += " (from " + e.Address + ")"
 	}
 	return text
 }

@@ -85,13 +85,23 @@ func (p *pipe) read() ([]byte, error) {
 				return nil, protocolError("a frame of %d bytes", n)
 			}
 			if int64(len(b)) >= 4+n {
-				return readFrame(&p.plain)
+				return p.take()
 			}
 		}
 		if err := p.unwrap(); err != nil {
 			return nil, err
 		}
 	}
+}
+
+// take returns the first frame of the unwrapped bytes. Memory that a large answer
+// needed is let go.
+func (p *pipe) take() ([]byte, error) {
+	b, err := readFrame(&p.plain)
+	if p.plain.Len() == 0 && p.plain.Cap() > 1<<20 {
+		p.plain = bytes.Buffer{}
+	}
+	return b, err
 }
 
 // unwrap takes one wrapped piece in; anything else is refused.

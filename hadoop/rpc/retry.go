@@ -35,8 +35,8 @@ func (r Retry) filled() Retry {
 
 // Why a try did not end as it should.
 var (
-	errSilent       = errors.New("the server did not answer in time")
-	errNoConnection = errors.New("no connection")
+	errSilent = errors.New("the server did not answer in time")
+	errSlow   = errors.New("it took too long")
 )
 
 // authError says that who calls could not be told.
@@ -44,6 +44,11 @@ type authError struct{ err error }
 
 func (e *authError) Error() string { return "no proof of who calls: " + e.err.Error() }
 func (e *authError) Unwrap() error { return e.err }
+
+// setupError says that the client was made wrongly.
+type setupError struct{ err error }
+
+func (e *setupError) Error() string { return e.err.Error() }
 
 // requestError says that a request cannot be sent at all.
 type requestError struct{ err error }
@@ -63,11 +68,8 @@ const (
 
 // judge tells what a failed try means.
 func judge(ctx context.Context, err error) verdict {
-	var r *RemoteError
-	var a *authError
-	var q *requestError
 	switch {
-	case ctx.Err() != nil, errors.Is(err, ErrClosed), errors.As(err, &a), errors.As(err, &q):
+	case ctx.Err() != nil, errors.Is(err, ErrClosed), is[*authError](err), is[*requestError](err), is[*setupError](err):
 		return giveUp
 	case errors.Is(err, ErrProtection), errors.Is(err, ErrDigest), errors.Is(err, ErrNoMethod), errors.Is(err, ErrProtocol):
 		return giveUp
@@ -75,10 +77,22 @@ func judge(ctx context.Context, err error) verdict {
 		return refused
 	case errors.Is(err, Retriable):
 		return again
-	case errors.As(err, &r):
+	case is[*RemoteError](err):
 		return giveUp
 	}
 	return lost
+}
+
+func is[E error](err error) bool {
+	_, ok := errors.AsType[E](err)
+	return ok
+}
+
+// open tells whether a request that was sent may have been done: the server has
+// answered it with nothing.
+func open(err error) bool {
+	r, ok := errors.AsType[*RemoteError](err)
+	return !ok || r.Fatal && !errors.Is(r, Standby) && !errors.Is(r, Retriable)
 }
 
 // tries counts what a call has used of its policy.
