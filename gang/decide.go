@@ -77,7 +77,7 @@ func (d *decider) nextLook() time.Time {
 
 // finish is the moment at which the minimum is held.
 func (d *decider) finish() {
-	d.complete, d.lapsed, d.fitted = true, false, true
+	d.complete, d.lapsed = true, false
 	d.try, d.blind, d.last, d.lost, d.stuck, d.plan = attempt{}, attempt{}, watched{}, time.Time{}, time.Time{}, false
 	d.serve()
 }

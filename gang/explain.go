@@ -8,8 +8,6 @@ import (
 // roundTo is how exactly spans are told.
 const roundTo = time.Second
 
-var timeZero time.Time
-
 func share(d time.Duration, part float64) time.Duration { return time.Duration(float64(d) * part) }
 
 // explain says what the head is waiting for.

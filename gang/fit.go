@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 )
 
 // Code names a reason for programs.
@@ -136,28 +137,29 @@ func (s Size) within(limit, lent Size) bool {
 	return true
 }
 
-// fit applies R0 at every decision, since nodes come and go. A gang that never
-// fitted is refused at once; one that did waits for Unfit, holding nothing.
+// fit applies R0 at every decision, since nodes come and go. What never fits is
+// refused before it is submitted, so a gang that does not fit now waits for
+// Unfit, holding nothing, for nodes to come back.
 func (d *decider) fit() bool {
 	if d.lacking() == nil && (d.complete || d.lapsed) {
 		return true
 	}
 	r := Fit(d.in.Need, d.in.Kept, d.in.Nodes, d.in.Shares)
 	if r == nil {
-		d.fitted, d.unfit = d.fitted || d.in.Nodes != nil, timeZero
+		d.unfit = time.Time{}
 		return true
 	}
 	if d.unfit.IsZero() {
 		d.unfit = d.now
 	}
-	if !d.fitted || d.now.Sub(d.unfit) >= d.in.Times.Unfit {
+	if d.now.Sub(d.unfit) >= d.in.Times.Unfit {
 		d.out.Refuse = r
 		if !d.complete && !d.lapsed {
 			d.drop()
 		}
 		return false
 	}
-	d.wait(r.Code, fmt.Sprintf("it fitted before, and is refused in %s: %s", d.left(d.unfit, d.in.Times.Unfit), r.Text), r.Numbers)
+	d.wait(r.Code, fmt.Sprintf("does not fit, and is refused if that lasts %s more: %s", d.left(d.unfit, d.in.Times.Unfit), r.Text), r.Numbers)
 	if d.complete || d.lapsed {
 		return true
 	}

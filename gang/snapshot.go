@@ -131,7 +131,7 @@ type Times struct {
 	Dead    time.Duration // a ticket that was not refreshed this long is dead; refresh every third of it
 	Hold    time.Duration // blind: hold at most this long, then rest as long, doubling up to Starve
 	Replace time.Duration // a complete gang below its minimum waits this long for lost slots
-	Unfit   time.Duration // a gang that once fitted waits this long for nodes to come back
+	Unfit   time.Duration // a gang that does not fit waits this long for nodes to come back
 	Expiry  time.Duration // a slot that nothing was started in is exchanged after this
 }
 

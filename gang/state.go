@@ -20,12 +20,11 @@ type State struct {
 	last   watched          // this gang is the last one behind that head
 	still  stillness        // since when nothing moves on the nodes
 
-	try    attempt // backfill
-	blind  attempt // holding without a view
-	stuck  time.Time
-	plan   bool      // slots are asked for by node
-	fitted bool      // the gang fitted once
-	unfit  time.Time // since when it does not
+	try   attempt // backfill
+	blind attempt // holding without a view
+	stuck time.Time
+	plan  bool      // slots are asked for by node
+	unfit time.Time // since when the gang does not fit
 }
 
 type stamp struct {
@@ -53,7 +52,7 @@ type attempt struct {
 
 // Resume is the state of a master that finds its gang complete, because another
 // attempt before it said so in the journal.
-func Resume() State { return State{complete: true, fitted: true} }
+func Resume() State { return State{complete: true} }
 
 // Next is the state in which a gang goes on when the job needs further slots
 // together: Need is new, and what the job has goes to Kept.
