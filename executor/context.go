@@ -30,6 +30,17 @@ type Context struct {
 	Blobs      string `json:"blobs"` // where content-addressed archives and files are read
 	Host       string `json:"host"`  // address to announce; empty: the one that reaches the coordinator
 
+	// Storage says where Endpoints and Keep lie: Hadoop's configuration of that
+	// file system, as far as a client needs it. Empty: on this machine. User is
+	// whose job it is, and who asks where names are believed.
+	Storage map[string]string `json:"storage,omitempty"`
+	User    string            `json:"user,omitempty"`
+	// Keep is the directory that gets the logs of this task as chunks, one below it
+	// for each incarnation; LogDir is a directory of this node that gets links to
+	// them. Empty: not wanted.
+	Keep   string `json:"keep,omitempty"`
+	LogDir string `json:"log_dir,omitempty"`
+
 	Work    plan.Work         `json:"work"`
 	Python  spec.Python       `json:"python,omitzero"`
 	Logs    spec.Logs         `json:"logs"`
@@ -38,8 +49,11 @@ type Context struct {
 
 	Resources plan.Resources `json:"resources"`
 	Devices   []string       `json:"devices,omitempty"` // GPUs to make visible; empty hides all
-	CPUSet    string         `json:"cpu_set,omitempty"` // "0-3,8"
-	Cgroup    string         `json:"cgroup,omitempty"`  // parent for the task's own; empty: make one where possible
+	// AsFound leaves it to the node which of its GPUs are visible: it did not say
+	// which ones it granted.
+	AsFound bool   `json:"as_found,omitempty"`
+	CPUSet  string `json:"cpu_set,omitempty"` // "0-3,8"
+	Cgroup  string `json:"cgroup,omitempty"`  // parent for the task's own; empty: make one where possible
 
 	Lease spec.Duration `json:"lease"`
 	Short spec.Duration `json:"short"` // when neither coordinator nor job directory can be reached

@@ -10,9 +10,9 @@ import (
 )
 
 // environ is the complete environment of the i-th process of a task, sorted.
-// Later ones win: the framework's defaults, the submitter's environment, the launch (job, role,
-// framework), the process's own variables, values expanded on this node, and
-// last what only the executor knows.
+// Later ones win: the framework's defaults, the submitter's environment, the
+// launch (job, role, framework), the process's own variables, values expanded on
+// this node, and last what only the executor knows.
 func (e *executor) environ(dir, work string, l plan.Launch, i int) []string {
 	fill := filler(dir, work, e.Devices)
 	env := maps.Clone(l.Default)
@@ -43,6 +43,11 @@ func (e *executor) environ(dir, work string, l plan.Launch, i int) []string {
 	}
 	maps.Copy(env, expand(text, known, e.opt.Environ))
 	maps.Copy(env, own)
+	for _, name := range visible {
+		if _, ok := variable(e.opt.Environ, name); !ok && e.AsFound {
+			delete(env, name)
+		}
+	}
 	e.python(env, dir)
 
 	out := make([]string, 0, len(env))
@@ -54,16 +59,19 @@ func (e *executor) environ(dir, work string, l plan.Launch, i int) []string {
 
 // own are the variables that only the executor knows.
 func (e *executor) own(dir, work string, l plan.Launch) map[string]string {
-	devices := strings.Join(e.Devices, ",")
 	own := map[string]string{
 		"MUSTER_DIR":           dir,
 		"MUSTER_DEADLINE_FILE": filepath.Join(dir, deadlineFile),
 		"MUSTER_REPORT_FILE":   filepath.Join(dir, reportFile),
 		"MUSTER_READY_FILE":    filepath.Join(dir, readyFile),
 		"PWD":                  work,
+	}
+	for _, name := range visible {
 		// Set although nothing was granted: an unset variable shows all devices.
-		"CUDA_VISIBLE_DEVICES":   devices,
-		"NVIDIA_VISIBLE_DEVICES": devices,
+		own[name] = strings.Join(e.Devices, ",")
+		if e.AsFound {
+			own[name], _ = variable(e.opt.Environ, name)
+		}
 	}
 	if e.Checkpoint != "" {
 		own["MUSTER_CHECKPOINT_DIR"] = e.Checkpoint
@@ -72,6 +80,19 @@ func (e *executor) own(dir, work string, l plan.Launch) map[string]string {
 		own["MUSTER_ROSTER"] = filepath.Join(dir, rosterFile)
 	}
 	return own
+}
+
+// visible are the variables that say which devices a program may see.
+var visible = []string{"CUDA_VISIBLE_DEVICES", "NVIDIA_VISIBLE_DEVICES"}
+
+// variable finds one in an environment as os.Environ gives it.
+func variable(environ []string, name string) (string, bool) {
+	for _, e := range environ {
+		if value, ok := strings.CutPrefix(e, name+"="); ok {
+			return value, true
+		}
+	}
+	return "", false
 }
 
 // filler replaces the three names that only the executor knows.

@@ -6,12 +6,14 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net"
 	"os"
 	"sync"
 	"time"
 
 	"github.com/muster-project/muster/process"
+	"github.com/muster-project/muster/storage"
 	"github.com/muster-project/muster/wire"
 )
 
@@ -25,6 +27,11 @@ type Options struct {
 	Environ []string
 	// Hold is kept open as long as anything of the slot lives: its claim.
 	Hold []*os.File
+	// FS is where Endpoints and Keep lie; nil: on this machine, and nothing is
+	// kept elsewhere.
+	FS storage.FS
+	// Published is what the birth found out and the job should know.
+	Published map[string]string
 	// Limits of the link, for tests.
 	Limits wire.Limits
 }
@@ -76,8 +83,10 @@ type executor struct {
 	letGo     bool              // a program could not bind its held port: the next one gets it free
 	signalled map[string]string // answers to Signal requests, by request
 	published map[string]string
-	ending    error // not nil: on the way out, and why
-	quit      bool  // ending because it was told to
+	keeping   []*keeping       // logs on their way to where they are kept
+	keepEnd   <-chan time.Time // once nothing else holds us: when they are given up
+	ending    error            // not nil: on the way out, and why
+	quit      bool             // ending because it was told to
 
 	beat  *time.Ticker
 	lease *time.Timer
@@ -113,6 +122,7 @@ func Run(ctx context.Context, c Context, o Options) error {
 		signalled: map[string]string{}, published: map[string]string{},
 		beat: time.NewTicker(time.Hour), lease: time.NewTimer(time.Hour),
 	}
+	maps.Copy(e.published, o.Published)
 	defer e.beat.Stop()
 	defer e.lease.Stop()
 	e.host = hostFor(c.Host, c.Address)
@@ -165,11 +175,14 @@ func (e *executor) loop(outer, inner context.Context) error {
 			e.sendBeat()
 		case <-e.lease.C:
 			e.expire()
+		case <-e.keepEnd:
+			e.giveUp()
 		case <-done:
 			done = nil
 			e.end(fmt.Errorf("%w: %w", ErrTerminated, context.Cause(outer)))
 		}
 		e.proceed(inner)
+		e.boundKeeping()
 	}
 	e.now.release()
 	if e.conn != nil {
@@ -191,8 +204,9 @@ func (e *executor) tell(ctx context.Context, in input) bool {
 	}
 }
 
-// over says that the executor may leave: it was to end and nothing runs.
-func (e *executor) over() bool { return e.ending != nil && !e.now.busy() }
+// over says that the executor may leave: it was to end, nothing runs, and the
+// logs are kept.
+func (e *executor) over() bool { return e.ending != nil && !e.now.busy() && len(e.keeping) == 0 }
 
 // end begins the end: what runs is stopped, and then Run returns.
 func (e *executor) end(why error) {
@@ -201,6 +215,7 @@ func (e *executor) end(why error) {
 	}
 	e.log.Info("ending", "reason", why)
 	e.ending, e.next = why, nil
+	e.hurry()
 	e.stop(wire.Stop{Incarnation: e.now.number, Reason: why.Error()}, e.quit)
 }
 

@@ -37,12 +37,8 @@ func (x *expansion) below(name string) string {
 	if v, ok := x.known[name]; ok {
 		return v
 	}
-	for _, e := range x.node {
-		if v, ok := strings.CutPrefix(e, name+"="); ok {
-			return v
-		}
-	}
-	return ""
+	v, _ := variable(x.node, name)
+	return v
 }
 
 func replace(text string, value func(string) string) string {

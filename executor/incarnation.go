@@ -140,6 +140,7 @@ func (l launched) apply(ctx context.Context, e *executor) {
 	}
 	dir, tree, port := i.dir, i.tree, i.told[i.first]
 	e.wg.Go(func() { e.attend(ctx, dir, tree, port) })
+	e.keep(ctx, i.number, dir)
 }
 
 // ended is the end of the tree, with all that its output says about it.
@@ -175,6 +176,7 @@ func (e *executor) exited(x event.Exit) {
 	i.release()
 	i.cancel()
 	i.phase, i.exit, i.starting, i.tree = wire.PhaseExited, &x, false, nil
+	e.written(i.number)
 	e.changed()
 	e.log.Info("exited", "incarnation", i.number, "class", x.Class, "status", x.Status, "stopped", x.Stopped, "text", x.Text)
 	e.answer()

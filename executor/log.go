@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/muster-project/muster/keep"
 	"github.com/muster-project/muster/process/capture"
 	"github.com/muster-project/muster/wire"
 )
@@ -52,7 +53,22 @@ func (e *executor) sendLog(ctx context.Context, address string, o wire.OpenLog, 
 	defer func() { _ = f.Close() }()
 	stop := context.AfterFunc(ctx, out.Abort)
 	defer stop()
-	if err := follow(ctx, out, f, o.Follow, running); err != nil {
+	pull := func() error {
+		_, err := io.Copy(out, f)
+		return err
+	}
+	frames := keep.NewEncoder(out)
+	if o.Timed {
+		pull = func() error {
+			_, err := keep.Copy(frames, f, o.Name)
+			return err
+		}
+	}
+	err = follow(ctx, pull, o.Follow, running)
+	if err == nil && o.Timed {
+		err = frames.Encode(keep.Frame{End: true})
+	}
+	if err != nil {
 		out.Abort()
 		return err
 	}
@@ -72,14 +88,14 @@ func (e *executor) openFile(o wire.OpenLog) (*capture.Bytes, error) {
 	return f, nil
 }
 
-// follow copies until the end of the file, and beyond as long as the task runs.
-func follow(ctx context.Context, out io.Writer, f io.Reader, on bool, running func() bool) error {
+// follow pulls until the end of the file, and beyond as long as the task runs.
+func follow(ctx context.Context, pull func() error, on bool, running func() bool) error {
 	tick := time.NewTicker(200 * time.Millisecond)
 	defer tick.Stop()
 	for {
 		// Asked before the last copy: what was written until then is in the file.
 		more := on && running()
-		if _, err := io.Copy(out, f); err != nil {
+		if err := pull(); err != nil {
 			return err
 		}
 		if !more {

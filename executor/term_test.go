@@ -10,6 +10,7 @@ import (
 
 	"github.com/muster-project/muster/plan"
 	"github.com/muster-project/muster/spec"
+	"github.com/muster-project/muster/storage/local"
 	"github.com/muster-project/muster/wire"
 )
 
@@ -173,11 +174,11 @@ func TestTheNewestEndpointThatIsWholeCounts(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	got, err := newest(dir)
+	got, err := newest(t.Context(), local.FS{}, dir)
 	if err != nil || got != (endpoint{Term: 10, Address: "a:10"}) {
 		t.Errorf("got %+v, %v", got, err)
 	}
-	if _, err := newest(filepath.Join(dir, "none")); err == nil {
+	if _, err := newest(t.Context(), local.FS{}, filepath.Join(dir, "none")); err == nil {
 		t.Error("a directory that cannot be read is no error")
 	}
 }

@@ -37,7 +37,7 @@ func directiveDown(d Directive) *pb.Down {
 	case d.OpenLog != nil:
 		o := d.OpenLog
 		return &pb.Down{Kind: &pb.Down_OpenLog{OpenLog: &pb.OpenLog{Stream: o.Stream, Incarnation: int64(o.Incarnation),
-			Name: o.Name, Offset: o.Offset, Follow: o.Follow}}}
+			Name: o.Name, Offset: o.Offset, Follow: o.Follow, Timed: o.Timed}}}
 	}
 	return nil
 }
@@ -67,7 +67,7 @@ func directiveIn(d *pb.Down) (Directive, bool) {
 	case *pb.Down_OpenLog:
 		o := k.OpenLog
 		return Directive{OpenLog: &OpenLog{Stream: o.GetStream(), Incarnation: int(o.GetIncarnation()), Name: o.GetName(),
-			Offset: o.GetOffset(), Follow: o.GetFollow()}}, true
+			Offset: o.GetOffset(), Follow: o.GetFollow(), Timed: o.GetTimed()}}, true
 	}
 	return Directive{}, false
 }

@@ -162,4 +162,5 @@ type OpenLog struct {
 	Name        string // "0.out", "1.err"
 	Offset      int64
 	Follow      bool
+	Timed       bool // as frames of package keep, which carry offsets and times, instead of bytes
 }

@@ -2085,6 +2085,7 @@ type OpenLog struct {
 	Name          string                 `protobuf:"bytes,3,opt,name=name" json:"name,omitempty"`
 	Offset        int64                  `protobuf:"varint,4,opt,name=offset" json:"offset,omitempty"`
 	Follow        bool                   `protobuf:"varint,5,opt,name=follow" json:"follow,omitempty"`
+	Timed         bool                   `protobuf:"varint,6,opt,name=timed" json:"timed,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2150,6 +2151,13 @@ func (x *OpenLog) GetOffset() int64 {
 func (x *OpenLog) GetFollow() bool {
 	if x != nil {
 		return x.Follow
+	}
+	return false
+}
+
+func (x *OpenLog) GetTimed() bool {
+	if x != nil {
+		return x.Timed
 	}
 	return false
 }
@@ -2397,13 +2405,14 @@ const file_wire_proto_rawDesc = "" +
 	"\vincarnation\x18\x02 \x01(\x03R\vincarnation\x12\x16\n" +
 	"\x06signal\x18\x03 \x01(\tR\x06signal\"\x1e\n" +
 	"\x04Quit\x12\x16\n" +
-	"\x06reason\x18\x01 \x01(\tR\x06reason\"\x87\x01\n" +
+	"\x06reason\x18\x01 \x01(\tR\x06reason\"\x9d\x01\n" +
 	"\aOpenLog\x12\x16\n" +
 	"\x06stream\x18\x01 \x01(\tR\x06stream\x12 \n" +
 	"\vincarnation\x18\x02 \x01(\x03R\vincarnation\x12\x12\n" +
 	"\x04name\x18\x03 \x01(\tR\x04name\x12\x16\n" +
 	"\x06offset\x18\x04 \x01(\x03R\x06offset\x12\x16\n" +
-	"\x06follow\x18\x05 \x01(\bR\x06follow\"O\n" +
+	"\x06follow\x18\x05 \x01(\bR\x06follow\x12\x14\n" +
+	"\x05timed\x18\x06 \x01(\bR\x05timed\"O\n" +
 	"\x05Nudge\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\x05R\aversion\x12\x12\n" +
 	"\x04term\x18\x02 \x01(\x03R\x04term\x12\x18\n" +
