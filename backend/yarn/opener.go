@@ -1,0 +1,126 @@
+package yarn
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"time"
+
+	"github.com/muster-project/muster/backend"
+	"github.com/muster-project/muster/backend/yarn/ledger"
+	"github.com/muster-project/muster/hadoop/conf"
+	"github.com/muster-project/muster/hadoop/pb/yarnpb"
+	"github.com/muster-project/muster/hadoop/rpc"
+	"github.com/muster-project/muster/hadoop/token"
+	hadoop "github.com/muster-project/muster/hadoop/yarn"
+	"github.com/muster-project/muster/plan"
+	"github.com/muster-project/muster/storage"
+)
+
+// Opener makes the gang of a job inside its coordinator, which is the master of
+// a YARN application.
+type Opener struct {
+	AM   *AM
+	Conf *conf.Conf
+	// Credentials are those of the coordinator's container; the token for the
+	// scheduler must be among them.
+	Credentials *token.Credentials
+	// FS holds the job's directory and the tickets of all gangs.
+	FS storage.FS
+	// Host is the coordinator's node, as its NodeManager names it; URL is where
+	// the resource manager's proxy finds its page. Both may be empty.
+	Host, URL string
+	Log       *slog.Logger
+	// Container is what starts in the slot of a task of a role; nil for an
+	// executor with its start context.
+	Container func(role string, start []byte) (*yarnpb.ContainerLaunchContext, error)
+}
+
+var _ backend.Opener = Opener{}
+
+// Open registers with the resource manager and looks what became of the slots
+// that the journal knows.
+func (o Opener) Open(ctx context.Context, p *plan.Plan, term int64, known []backend.Slot) (backend.Gang, error) {
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	settings, findings := Decode(p)
+	if len(findings) > 0 {
+		return nil, fmt.Errorf("%s: %s", findings[0].Path, findings[0].Problem)
+	}
+	amrm := o.Credentials.ByKind(token.KindAMRM)
+	if amrm == nil {
+		return nil, fmt.Errorf("the container's credentials hold no %s: is this the coordinator's container?", token.KindAMRM)
+	}
+	if o.Container == nil {
+		o.Container = o.executor(p, settings)
+	}
+	m := &master{Opener: o, plan: p, settings: settings, feed: backend.NewFeed(), news: make(chan struct{}, 1),
+		empty: make(chan struct{}), starts: map[string]backend.Start{}, gave: map[string]*yarnpb.Container{}, busy: map[string]bool{}}
+	var err error
+	if m.scheduler, err = hadoop.NewMaster(o.Conf, func(context.Context) (rpc.Auth, error) { return rpc.Auth{Token: amrm}, nil }); err == nil {
+		m.scout, err = newScout(o, p, settings)
+	}
+	if err != nil {
+		m.feed.Close()
+		return nil, err
+	}
+	m.nodes = hadoop.NewNodes(hadoop.Limits{Timeout: nodeLimit})
+	m.life, m.end = context.WithCancel(context.WithoutCancel(ctx))
+	if err := m.open(ctx, term, known); err != nil {
+		m.shut()
+		if errors.Is(err, hadoop.ErrGone) {
+			err = fmt.Errorf("%w: %w", err, backend.ErrSuperseded)
+		}
+		return nil, err
+	}
+	m.owned.Go(m.loop)
+	return m, nil
+}
+
+// nodeLimit bounds one call of a node. What is not answered is asked again.
+const nodeLimit = 20 * time.Second
+
+// open registers, and looks at the other gangs meanwhile: one of both is always
+// the slower one.
+func (m *master) open(ctx context.Context, term int64, known []backend.Slot) error {
+	looked := make(chan view, 1)
+	m.owned.Go(func() { looked <- m.scout.look(m.life) })
+	m.book = ledger.New(m.config(term, len(known) > 0), known, time.Now())
+	r, err := m.scheduler.Register(ctx, m.Host, m.URL)
+	if err != nil {
+		return err
+	}
+	m.registered(r, time.Now())
+	select {
+	case v := <-looked:
+		m.see(v)
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// registered notes what an answer to register says.
+func (m *master) registered(r *hadoop.Registration, now time.Time) {
+	m.nodes.Keep(r.GetNmTokensFromPreviousAttempts())
+	m.most = hadoop.ResourceOf(r.GetMaximum())
+	m.book.Registered(m.containers(r.GetContainersFromPreviousAttempts()), now)
+	if r.AnswerLost {
+		m.Log.Warn("the answer to the registration was lost: containers of an earlier coordinator are not known")
+	}
+}
+
+// executor is what starts in a task's slot.
+func (o Opener) executor(p *plan.Plan, s *Settings) func(string, []byte) (*yarnpb.ContainerLaunchContext, error) {
+	filesystem := o.Conf.String("fs.defaultFS", "")
+	hdfs := o.Credentials.ByKind(token.KindHDFS)
+	return func(role string, start []byte) (*yarnpb.ContainerLaunchContext, error) {
+		return ExecutorContainer(o.AM, s, p, role, start, hdfs).Proto(filesystem)
+	}
+}
+
+// chance draws the number by which gangs that see nothing of each other part.
+func chance() float64 { return rand.Float64() }
