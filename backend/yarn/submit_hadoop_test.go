@@ -5,6 +5,7 @@ package yarn
 import (
 	"context"
 	"crypto/rand"
+	"encoding/json"
 	"errors"
 	"io"
 	"os"
@@ -20,6 +21,7 @@ import (
 	"github.com/muster-project/muster/backend"
 	"github.com/muster-project/muster/coordinator"
 	"github.com/muster-project/muster/event"
+	"github.com/muster-project/muster/hadoop/conf"
 	"github.com/muster-project/muster/hadoop/pb/yarnpb"
 	hadoop "github.com/muster-project/muster/hadoop/yarn"
 	"github.com/muster-project/muster/plan"
@@ -58,6 +60,9 @@ func newClient(t *testing.T, user, script string) *Backend {
 		}
 		for _, r := range refs {
 			if id, err := hadoop.ParseApp(r.Native); err == nil {
+				if r, err := b.rm.Report(ctx, id); err != nil || r.GetUser() != user {
+					continue // another part of the test takes care of it
+				}
 				if err := b.rm.Kill(ctx, id, "end of the test"); err != nil && !errors.Is(err, hadoop.NoSuchApplication) {
 					t.Error(err)
 				}
@@ -114,17 +119,43 @@ func (b *Backend) mustReport(t *testing.T, ref backend.Ref) *yarnpb.ApplicationR
 // The coordinator's container finds its files, and nothing of the job in its
 // environment.
 func TestSubmit(t *testing.T) {
-	b := newClient(t, "alice", `{ echo "$@"; ls -l; cat am.json; head -c 60 site.xml; env; } >&2; hadoop_out=$(cat am.json | tr -d '\n '); sleep 60`)
+	out := t.TempDir()
+	b := newClient(t, "alice", `echo "$@" > `+out+`/args; cp am.json site.xml `+out+`; env > `+out+`/env; echo done > `+out+`/done; sleep 60`)
 	p := newPlan("alice", 1)
 	p.Native = map[string]any{"yarn": map[string]any{"tags": []any{"Nightly"}, "max_attempts": 1, "acls": map[string]any{"view": "bob"}}}
 	ref, err := b.Submit(t.Context(), submission(p))
 	if err != nil {
 		t.Fatal(err)
 	}
-	until(t, "the coordinator's container is started", func() bool {
-		as, err := b.rm.Attempts(t.Context(), mustApp(t, ref))
-		return err == nil && len(as) == 1 && as[0].GetState() == yarnpb.AttemptState_ATTEMPT_LAUNCHED
+	until(t, "the coordinator's container has run", func() bool {
+		_, err := os.Stat(filepath.Join(out, "done"))
+		return err == nil
 	})
+	text := func(name string) string {
+		data, err := os.ReadFile(filepath.Join(out, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(data)
+	}
+	if got := strings.TrimSpace(text("args")); got != "coordinator --yarn" {
+		t.Errorf("started with %q", got)
+	}
+	if env := text("env"); strings.Contains(env, "ODD=") || strings.Contains(env, p.ID) {
+		t.Errorf("its environment tells of the job: %s", env)
+	}
+	var am AM
+	if err := json.Unmarshal([]byte(text("am.json")), &am); err != nil {
+		t.Fatal(err)
+	}
+	if am.Job != p.ID || am.App != ref.Native || am.Ticket != ref.Native || am.Try != 1 || string(am.Dir) != ref.Dir || am.User != "alice" ||
+		am.Queue != "root.default" || len(am.Partitions) != 1 || !am.Scheduler.HostPort || am.Scheduler.Rounding.Min.Memory == 0 || !am.Muster.Public {
+		t.Errorf("it is told %+v", am)
+	}
+	site, err := conf.Read("site.xml", strings.NewReader(text("site.xml")), nil)
+	if err != nil || site.String("fs.defaultFS", "") != am.Filesystem || site.String("yarn.resourcemanager.scheduler.address", "") == "" {
+		t.Errorf("its configuration: %v, %s", err, text("site.xml"))
+	}
 	r := b.mustReport(t, ref)
 	want := []string{Tag(p.ID), "nightly"}
 	tags := slices.Sorted(slices.Values(r.GetTags()))
