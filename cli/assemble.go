@@ -65,7 +65,7 @@ func (e *Env) resolve(cmd *cobra.Command, f *jobFlags, args []string) (*assembly
 	if len(command) > 0 {
 		stack.SetValue(commandLine, "command", command)
 	}
-	if a.resolved, err = stack.Resolve(e.user()); err != nil {
+	if a.resolved, err = stack.Resolve(e.account()); err != nil {
 		return nil, e.specFault(err)
 	}
 	a.fill()
@@ -117,7 +117,7 @@ func (a *assembly) defaultName() string {
 func (a *assembly) build(ctx context.Context) error {
 	job := a.resolved.Job
 	var err error
-	if a.backend, err = a.backendFor(job.On); err != nil {
+	if a.backend, err = a.backendFor(ctx, job.On); err != nil {
 		return err
 	}
 	var missing []error
@@ -136,7 +136,7 @@ func (a *assembly) build(ctx context.Context) error {
 	}
 	var id [plan.IDBytes]byte
 	rand.Read(id[:]) // never fails
-	p, err := plan.Build(job, prep, caps, plan.Options{ID: plan.NewID(id), User: a.env.user(), Dir: a.dir})
+	p, err := plan.Build(job, prep, caps, plan.Options{ID: plan.NewID(id), User: a.owner(), Dir: a.dir})
 	missing = append(missing, a.lookAround()...)
 	if refusal, ok := errors.AsType[*plan.Refusal](err); ok {
 		return errors.Join(append(missing, a.faults(exitJobFile, refusal.Findings)...)...)
@@ -161,8 +161,16 @@ func (a *assembly) build(ctx context.Context) error {
 	return nil
 }
 
-// user is the name of who runs this command.
-func (e *Env) user() string {
+// owner is whose job it will be.
+func (a *assembly) owner() string {
+	if _, away := a.backend.(backend.Home); away {
+		return a.env.clusterUser()
+	}
+	return a.env.account()
+}
+
+// account is the name of who runs this command.
+func (e *Env) account() string {
 	id := strconv.Itoa(os.Getuid())
 	if u, err := user.LookupId(id); err == nil {
 		return u.Username
@@ -170,18 +178,26 @@ func (e *Env) user() string {
 	return id
 }
 
-// backendFor finds the backend of an "on:".
-func (a *assembly) backendFor(on string) (backend.Backend, error) {
+// backendFor finds the backend of an "on:". Only this machine's own needs a
+// server, which is started when none answers.
+func (a *assembly) backendFor(ctx context.Context, on string) (backend.Backend, error) {
 	name, site, _ := strings.Cut(on, ":")
-	if name != "" && !slices.Contains(backends, name) {
-		f := faultf(exitRefused, "on: %q is not a backend of this muster", name)
-		if near := spec.Suggest(name, backends); near != "" {
-			return nil, f.hint("did you mean %s?", near)
+	switch {
+	case name == "" || name == "local":
+		if site != "" {
+			return nil, faultf(exitRefused, "on: local has no sites, so no %q", site).hint("write on: local")
 		}
-		return nil, f.hint("it has: %s", strings.Join(backends, ", "))
+		var err error
+		if a.client, err = a.env.client(ctx); err != nil {
+			return nil, err
+		}
+		return local.New(a.client), nil
+	case slices.Contains(backends, name):
+		return a.env.cluster(on, "", a.env.clusterUser())
 	}
-	if site != "" {
-		return nil, faultf(exitRefused, "on: %s has no sites, so no %q", name, site).hint("write on: %s", name)
+	f := faultf(exitRefused, "on: %q is not a backend of this muster", name)
+	if near := spec.Suggest(name, backends); near != "" {
+		return nil, f.hint("did you mean %s?", near)
 	}
-	return local.New(a.client), nil
+	return nil, f.hint("it has: %s", strings.Join(backends, ", "))
 }

@@ -52,7 +52,7 @@ func (e *Env) configValues(cmd *cobra.Command, f *jobFlags, args []string) ([]sp
 	}
 	const nothing = "no command" // a job needs one; this is none
 	stack.SetValue(nothing, "command", []string{"true"})
-	resolved, err := stack.Resolve(e.user())
+	resolved, err := stack.Resolve(e.account())
 	if err != nil {
 		return nil, nil, e.specFault(err)
 	}

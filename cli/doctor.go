@@ -13,16 +13,12 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/sys/unix"
 
+	"github.com/muster-project/muster/backend"
 	"github.com/muster-project/muster/backend/local"
 )
 
 // finding is one line of doctor.
-type finding struct {
-	Check   string `json:"check"`
-	Verdict string `json:"verdict"` // ok, warning, failed
-	Text    string `json:"text"`
-	Hint    string `json:"hint,omitempty"`
-}
+type finding = backend.Diagnosis
 
 // checkTime bounds one check: a sick driver or file system must not hold the rest up.
 const checkTime = 10 * time.Second
@@ -30,11 +26,16 @@ const checkTime = 10 * time.Second
 func (e *Env) doctorCommand() *cobra.Command {
 	var out output
 	cmd := &cobra.Command{
-		Use: "doctor", GroupID: "site", Short: "check this machine and say what to do",
-		Long: "Check what jobs on this machine need. Exit status 0 if they can run, 69 if something fails.",
-		Args: count(0, 0, ""),
+		Use: "doctor", GroupID: "site", Short: "check this machine or a cluster and say what to do",
+		Long: "Check what jobs on this machine need, or with --on what they need of a cluster. Exit status 0 if\n" +
+			"they can run, 69 if something fails.",
+		Example: "  muster doctor\n  muster doctor --on yarn",
+		Args:    count(0, 0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			found := e.diagnose(cmd.Context())
+			found, err := e.diagnose(cmd.Context())
+			if err != nil {
+				return err
+			}
 			failed := 0
 			for _, f := range found {
 				if f.Verdict == "failed" {
@@ -54,6 +55,7 @@ func (e *Env) doctorCommand() *cobra.Command {
 			return nil
 		},
 	}
+	e.atFlags(cmd)
 	out.flag(cmd, "text", "json", "yaml")
 	return cmd
 }
@@ -67,10 +69,13 @@ func (e *Env) printFindings(found []finding) {
 	}
 }
 
-func (e *Env) diagnose(ctx context.Context) []finding {
+func (e *Env) diagnose(ctx context.Context) ([]finding, error) {
+	if e.at != "" && e.at != "local" {
+		return e.diagnoseAt(ctx, e.at)
+	}
 	paths, err := e.Paths()
 	if err != nil {
-		return []finding{{"state", "failed", err.Error(), strings.Join(hintsOf(err), "; ")}}
+		return []finding{{"state", "failed", err.Error(), strings.Join(hintsOf(err), "; ")}}, nil
 	}
 	checks := []func(context.Context, Paths) finding{
 		e.checkState, e.checkSpace, e.checkSocketPath, e.checkServer, e.checkClaims,
@@ -82,7 +87,20 @@ func (e *Env) diagnose(ctx context.Context) []finding {
 		found = append(found, check(c, paths))
 		cancel()
 	}
-	return found
+	return found, nil
+}
+
+// diagnoseAt lets a backend look at its cluster.
+func (e *Env) diagnoseAt(ctx context.Context, on string) ([]finding, error) {
+	b, err := e.cluster(on, "", e.clusterUser())
+	if err != nil {
+		return nil, err
+	}
+	d, ok := b.(backend.Doctor)
+	if !ok {
+		return nil, faultf(exitUsage, "--on %s: has nothing to check", on)
+	}
+	return d.Diagnose(ctx), nil
 }
 
 func (e *Env) checkState(_ context.Context, p Paths) finding {

@@ -23,6 +23,9 @@ type Env struct {
 	Stderr  io.Writer
 	Signals <-chan os.Signal
 	Now     func() time.Time
+
+	at   string // --on of verbs that look at jobs: where else than in the notes of this machine
+	user string // --user: whose jobs, on a cluster that believes it
 }
 
 // notified are the signals that a verb may want to know of. One that was

@@ -38,6 +38,7 @@ func (e *Env) eventsCommand() *cobra.Command {
 			return context.Cause(ctx)
 		},
 	}
+	e.atFlags(cmd)
 	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "go on until the job has ended")
 	out.flag(cmd, "text", "json")
 	return cmd

@@ -26,6 +26,7 @@ type follower struct {
 	heard   time.Time
 	dead    time.Time // since when no coordinator has been seen
 	logs    *logTail
+	mirror  *mirror
 	asking  context.CancelFunc // nil: no question on the screen
 	asked   chan struct{}      // closed when the question has left the screen
 	stops   int                // how often a stop was asked for
@@ -50,6 +51,13 @@ func (e *Env) follow(ctx context.Context, j job, data bool) (event.Outcome, erro
 		f.screen.out = e.Stderr
 	}
 	f.logs = e.newLogTail(j, f.screen)
+	m, err := e.mirrorOf(j, true)
+	if err != nil {
+		cancel()
+		return event.Outcome{}, err
+	}
+	f.mirror = m
+	m.start(ctx)
 	facts := make(chan fact)
 	f.wg.Go(func() {
 		defer close(facts)
@@ -65,6 +73,7 @@ func (e *Env) follow(ctx context.Context, j job, data bool) (event.Outcome, erro
 	defer func() {
 		cancel()
 		keep.stop()
+		m.stop()
 		f.wg.Wait()
 		f.screen.clear()
 	}()
@@ -78,6 +87,8 @@ func (f *follower) loop(ctx context.Context, facts <-chan fact) (event.Outcome, 
 	ready := make(chan struct{})
 	close(ready)
 	var more <-chan struct{} // ready while logs are waiting to be shown
+	var end *event.Outcome
+	var settled <-chan struct{} // once the job has ended: its logs are all here
 	for {
 		select {
 		case fact, ok := <-facts:
@@ -87,10 +98,12 @@ func (f *follower) loop(ctx context.Context, facts <-chan fact) (event.Outcome, 
 			if fact.err != nil {
 				return event.Outcome{}, fmt.Errorf("%s: journal: %w", f.job.ID, fact.err)
 			}
-			if end := f.take(fact.event); end != nil {
+			if end = f.take(fact.event); end != nil {
 				f.unask()
-				return *end, f.logs.drain()
+				facts, settled = nil, f.mirror.finish()
 			}
+		case <-settled:
+			return *end, f.logs.drain()
 		case s := <-f.env.Signals:
 			if err := f.signal(ctx, s, answers); err != nil {
 				return event.Outcome{}, err
@@ -128,6 +141,7 @@ func (f *follower) take(ev event.Event) *event.Outcome {
 	switch b := ev.Body.(type) {
 	case *event.TaskStarted:
 		f.logs.open(b.Task, b.Incarnation)
+		f.mirror.watch(b.Task, b.Incarnation)
 	case *event.JobWaiting:
 		if !f.screen.live && len(b.Reasons) > 0 {
 			f.screen.say("%s", event.Text(ev))

@@ -12,18 +12,24 @@ import (
 
 func (e *Env) coordinatorCommand() *cobra.Command {
 	var dir, seal string
+	var inYARN bool
 	cmd := &cobra.Command{
-		Use: "coordinator --job DIR", Hidden: true, Args: count(0, 0, ""),
+		Use: "coordinator --job DIR | --yarn", Hidden: true, Args: count(0, 0, ""),
 		Short: "drive one job (started by the server)",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ctx, stop := e.until(cmd.Context())
 			defer stop()
+			if inYARN {
+				return e.attempt(ctx)
+			}
 			return e.coordinate(ctx, dir, seal)
 		},
 	}
 	cmd.Flags().StringVar(&dir, "job", "", "the job's directory")
 	cmd.Flags().StringVar(&seal, "seal", "", "only end the job, for this reason")
-	_ = cmd.MarkFlagRequired("job")
+	cmd.Flags().BoolVar(&inYARN, "yarn", false, "as the master of a YARN application, in its container")
+	cmd.MarkFlagsOneRequired("job", "yarn")
+	cmd.MarkFlagsMutuallyExclusive("job", "yarn")
 	return cmd
 }
 

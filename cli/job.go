@@ -25,11 +25,23 @@ type job struct {
 	Dir       string
 	Plan      *plan.Plan
 	Submitted time.Time
+	remote    *remote // nil: on this machine
+}
+
+// files is the directory of this machine below which the job's logs lie.
+func (j job) files() string {
+	if j.remote != nil {
+		return j.remote.dir
+	}
+	return j.Dir
 }
 
 // jobs lists this user's jobs, newest first. A directory that cannot be read
 // does not hide the others; what is wrong comes with the list.
 func (e *Env) jobs(ctx context.Context) ([]job, error) {
+	if name, _, _ := strings.Cut(e.at, ":"); name != "" && name != "local" {
+		return e.listed(ctx, e.at)
+	}
 	roots, err := e.jobRoots(ctx)
 	if err != nil {
 		return nil, err
@@ -41,10 +53,14 @@ func (e *Env) jobs(ctx context.Context) ([]job, error) {
 		all = append(all, jobs...)
 		problems = append(problems, err)
 	}
-	slices.SortFunc(all, func(a, b job) int {
-		return cmp.Or(b.Submitted.Compare(a.Submitted), strings.Compare(b.ID, a.ID))
-	})
-	return all, errors.Join(problems...)
+	far, err := e.remoteJobs()
+	all = append(all, far...)
+	slices.SortFunc(all, newestFirst)
+	return all, errors.Join(append(problems, err)...)
+}
+
+func newestFirst(a, b job) int {
+	return cmp.Or(b.Submitted.Compare(a.Submitted), strings.Compare(b.ID, a.ID))
 }
 
 // jobRoots are the directories in which this user's jobs lie: their own state

@@ -20,10 +20,14 @@ var disk = storage.FS{}
 // journal gives a job's facts; with follow it waits for more until the job is
 // sealed. It reads files only, so it works while nothing of muster runs.
 func (e *Env) journal(ctx context.Context, j job, follow bool) iter.Seq2[event.Event, error] {
-	if follow {
-		return history.Follow(ctx, disk, j.Dir, 1)
+	fsys, err := e.storage(j)
+	if err != nil {
+		return func(yield func(event.Event, error) bool) { yield(event.Event{}, err) }
 	}
-	return history.Read(ctx, disk, j.Dir, 1)
+	if follow {
+		return history.Follow(ctx, fsys, j.Dir, 1)
+	}
+	return history.Read(ctx, fsys, j.Dir, 1)
 }
 
 // inspect replays a job's journal into a report.
@@ -41,7 +45,7 @@ func (e *Env) inspect(ctx context.Context, j job) (*report, error) {
 }
 
 func (e *Env) reportOf(s *session.Session, j job, heard time.Time) *report {
-	r := &report{View: s.View(), Dir: j.Dir, Heard: heard, Warnings: j.Plan.Warnings, Alive: alive(j.Dir)}
+	r := &report{View: s.View(), Dir: j.Dir, Heard: heard, Warnings: j.Plan.Warnings, Alive: alive(j)}
 	if r.ID == "" { // its coordinator has not come to life yet
 		r.View = unopened(j)
 	}
@@ -69,9 +73,14 @@ func unopened(j job) session.View {
 	return v
 }
 
-// alive says whether a coordinator holds the job.
-func alive(dir string) bool {
-	yes, err := local.Alive(dir)
+// alive says whether a coordinator holds the job. On a cluster only its resource
+// manager knows, which is asked where somebody wants to know why a job waits; a
+// dead coordinator is replaced there without our doing.
+func alive(j job) bool {
+	if j.remote != nil {
+		return true
+	}
+	yes, err := local.Alive(j.Dir)
 	return yes && err == nil
 }
 

@@ -194,7 +194,7 @@ func (t *logTail) drain() error {
 
 func (t *logTail) step(most int, rest bool) (bool, error) {
 	for _, s := range t.started {
-		if err := t.merge.open(t.job.Dir, s.task, s.number, t.procs(s.task)); err != nil {
+		if err := t.merge.open(t.job.files(), s.task, s.number, t.procs(s.task)); err != nil {
 			return false, err
 		}
 	}

@@ -49,6 +49,7 @@ func (e *Env) logsCommand() *cobra.Command {
 			return e.logs(ctx, j, f)
 		},
 	}
+	e.atFlags(cmd)
 	s := cmd.Flags()
 	s.SortFlags = false
 	s.BoolVarP(&f.follow, "follow", "f", false, "go on until the job has ended")
@@ -122,8 +123,15 @@ func (e *Env) logs(ctx context.Context, j job, f logsFlags) error {
 	if err != nil {
 		return err
 	}
-	l := &logShow{env: e, job: j, merge: logMerge{filter: filter}, painter: newPainter(j.Plan, e.Color(e.Stdout)), plain: f.plain}
+	m, err := e.mirrorOf(j, f.follow)
+	if err != nil {
+		return err
+	}
+	l := &logShow{env: e, job: j, mirror: m, merge: logMerge{filter: filter}, painter: newPainter(j.Plan, e.Color(e.Stdout)), plain: f.plain}
 	defer l.merge.close()
+	if err := l.fetch(ctx, r); err != nil {
+		return err
+	}
 	if err := l.read(ctx); err != nil {
 		return err
 	}
@@ -147,9 +155,20 @@ func (e *Env) logs(ctx context.Context, j job, f logsFlags) error {
 type logShow struct {
 	env     *Env
 	job     job
+	mirror  *mirror
 	merge   logMerge
 	painter *painter
 	plain   bool
+}
+
+// fetch brings the logs of a job on a cluster to this machine.
+func (l *logShow) fetch(ctx context.Context, r *report) error {
+	for _, t := range r.Tasks {
+		if t.Incarnation > 0 && t.Ended.IsZero() {
+			l.mirror.watch(t.Task, t.Incarnation)
+		}
+	}
+	return l.mirror.now(ctx)
 }
 
 // read opens the logs of all incarnations in the journal.
@@ -172,7 +191,7 @@ func (l *logShow) open(id plan.TaskID, incarnation int) error {
 	if r := l.job.Plan.Role(id.Role); r != nil {
 		procs = max(1, r.Procs)
 	}
-	return l.merge.open(l.job.Dir, id, incarnation, procs)
+	return l.merge.open(l.job.files(), id, incarnation, procs)
 }
 
 func (l *logShow) print(line *logLine) error {
@@ -231,6 +250,9 @@ func (l *logShow) follow(ctx context.Context) error {
 		}
 	}()
 	defer func() { cancel(); <-done }()
+	l.mirror.start(ctx)
+	defer l.mirror.stop()
+	var settled <-chan struct{}
 	tick := time.NewTicker(logEvery)
 	defer tick.Stop()
 	var started []incarnation // their files may not be there yet
@@ -243,12 +265,15 @@ func (l *logShow) follow(ctx context.Context) error {
 			switch b := f.event.Body.(type) {
 			case *event.TaskStarted:
 				started = append(started, incarnation{b.Task, b.Incarnation})
+				l.mirror.watch(b.Task, b.Incarnation)
 			case *event.JobFinished:
-				if err := l.openAll(started); err != nil {
-					return err
-				}
-				return l.all(true)
+				settled = l.mirror.finish()
 			}
+		case <-settled:
+			if err := l.openAll(started); err != nil {
+				return err
+			}
+			return l.all(true)
 		case <-tick.C:
 			if err := l.openAll(started); err != nil {
 				return err

@@ -29,6 +29,7 @@ func (e *Env) planCommand() *cobra.Command {
 		},
 	}
 	f.add(cmd)
+	e.userFlag(cmd)
 	out.flag(cmd, "text", "json", "yaml")
 	return cmd
 }

@@ -39,6 +39,7 @@ func (e *Env) psCommand() *cobra.Command {
 			return listing
 		},
 	}
+	e.atFlags(cmd)
 	cmd.Flags().BoolVarP(&all, "all", "a", false, "also jobs that have ended")
 	out.flag(cmd, "table", "wide", "json", "yaml", "name")
 	return cmd

@@ -24,7 +24,7 @@ var frameworks = []struct {
 }
 
 // backends are the names that --on takes.
-var backends = []string{"local"}
+var backends = []string{"local", "yarn"}
 
 func frameworkNames() []string {
 	var names []string

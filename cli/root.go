@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"errors"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -17,7 +18,7 @@ import (
 func (e *Env) verbs() []*cobra.Command {
 	return []*cobra.Command{
 		e.runCommand(), e.submitCommand(), e.planCommand(),
-		e.psCommand(), e.statusCommand(), e.logsCommand(), e.eventsCommand(), e.topCommand(),
+		e.psCommand(), e.statusCommand(), e.logsCommand(), e.eventsCommand(), e.topCommand(), e.explainCommand(),
 		e.waitCommand(), e.stopCommand(), e.signalCommand(),
 		e.configCommand(), e.doctorCommand(), e.frameworksCommand(), e.serveCommand(),
 		e.versionCommand(), e.completionCommand(),
@@ -40,6 +41,10 @@ var groups = []*cobra.Group{
 // entry of the package.
 func Run(env Env) int {
 	e := &env
+	// On a node of a cluster a build without the small binary is given its name.
+	if len(e.Args) > 0 && filepath.Base(e.Args[0]) == "executor" {
+		e.Args = slices.Insert(slices.Clone(e.Args), 1, "executor")
+	}
 	unsorted.Do(func() { cobra.EnableCommandSorting = false })
 	root := &cobra.Command{
 		Use: "muster", DisableFlagsInUseLine: true,

@@ -43,6 +43,7 @@ func (e *Env) runCommand() *cobra.Command {
 		},
 	}
 	f.add(cmd)
+	e.userFlag(cmd)
 	cmd.Flags().BoolVar(&f.detach, "detach", false, "do not follow: as submit")
 	return cmd
 }
@@ -58,6 +59,7 @@ func (e *Env) submitCommand() *cobra.Command {
 		},
 	}
 	f.add(cmd)
+	e.userFlag(cmd)
 	return cmd
 }
 
@@ -98,14 +100,49 @@ func (e *Env) start(cmd *cobra.Command, f *runFlags, args []string) (job, error)
 		return job{}, e.printPlan(a.plan, &f.out)
 	}
 	tell := func(format string, args ...any) { fmt.Fprintf(e.Stderr, "muster: "+format+"\n", args...) }
-	if err := e.stage(ctx, a.plan, a.client, tell); err != nil {
+	if err := e.stageFor(ctx, a, tell); err != nil {
 		return job{}, orInterruption(ctx, err)
 	}
 	ref, err := a.backend.Submit(ctx, backend.Submission{Plan: a.plan, Environ: e.Environ, Dir: e.Dir, Umask: umask()})
 	if err != nil {
 		return job{}, orInterruption(ctx, refused(err))
 	}
+	if _, away := a.backend.(backend.Home); away {
+		return e.submittedAway(ctx, a, ref)
+	}
 	return job{ID: ref.Job, Dir: ref.Dir, Plan: a.plan, Submitted: e.Now()}, nil
+}
+
+// stageFor makes what tasks find in their work directories available where the
+// job will run.
+func (e *Env) stageFor(ctx context.Context, a *assembly, tell func(format string, args ...any)) error {
+	s, ok := a.backend.(backend.Stager)
+	if !ok {
+		return e.stage(ctx, a.plan, a.client, tell)
+	}
+	pack, err := e.packs()
+	if err != nil {
+		return err
+	}
+	if err := e.stage(ctx, a.plan, pack, tell); err != nil {
+		return err
+	}
+	return refused(s.Stage(ctx, a.plan, pack.paths, tell))
+}
+
+// submittedAway notes a job on a cluster, and sees to it that somebody tends it
+// when this command is gone.
+func (e *Env) submittedAway(ctx context.Context, a *assembly, ref backend.Ref) (job, error) {
+	on := a.resolved.Job.On
+	j, err := e.remember(note{Ref: ref, On: on, Conf: e.hadoopConf(siteOf(on)), User: e.clusterUser(), Plan: a.plan, Submitted: e.Now()})
+	if err != nil {
+		return job{}, err
+	}
+	j.remote.backend = a.backend
+	if err := e.wakeOwn(ctx); err != nil {
+		fmt.Fprintf(e.Stderr, "muster: warning: nobody on this machine tends %s when this command ends: %v\n", j.ID, err)
+	}
+	return j, nil
 }
 
 // umask is the file mode mask of this process. The system call that asks for it

@@ -80,7 +80,11 @@ func (e *Env) serve(ctx context.Context, o serveOptions) error {
 	if o.shared {
 		paths.State, paths.Socket = sharedState, api.SharedSocket
 	}
-	err = server.Run(ctx, server.Config{
+	var far server.Away
+	if !o.shared { // a user's jobs on clusters are tended with the user's rights
+		far = away{e}
+	}
+	err = server.Run(ctx, server.Config{Away: far,
 		State: paths.State, Socket: paths.Socket, Shared: o.shared, Idle: o.idle,
 		Coordinator: executor.Self("coordinator"), Serve: executor.Self("serve"),
 		Version: version.String(), Machine: machine, Claims: claimDirs(paths),

@@ -59,9 +59,6 @@ func (e *Env) assemble(ctx context.Context, cmd *cobra.Command, f *jobFlags, arg
 	if err != nil {
 		return nil, err
 	}
-	if a.client, err = e.client(ctx); err != nil {
-		return nil, err
-	}
 	if err := a.build(ctx); err != nil {
 		a.close()
 		return nil, err
@@ -69,7 +66,11 @@ func (e *Env) assemble(ctx context.Context, cmd *cobra.Command, f *jobFlags, arg
 	return a, nil
 }
 
-func (a *assembly) close() { a.client.Close() }
+func (a *assembly) close() {
+	if a.client != nil {
+		a.client.Close()
+	}
+}
 
 // refused gives errors of the server their exit status.
 func refused(err error) error {
@@ -89,6 +90,13 @@ func refused(err error) error {
 
 // sendStop asks a job to end.
 func (e *Env) sendStop(ctx context.Context, j job, now bool) error {
+	if j.remote != nil {
+		b, err := e.connect(j)
+		if err != nil {
+			return err
+		}
+		return refused(b.Stop(ctx, j.remote.Ref, now))
+	}
 	c, err := e.client(ctx)
 	if err != nil {
 		return err
@@ -99,12 +107,29 @@ func (e *Env) sendStop(ctx context.Context, j job, now bool) error {
 
 // sendSignal asks for a signal to be sent to tasks; none named means all.
 func (e *Env) sendSignal(ctx context.Context, j job, name string, tasks []plan.TaskID) error {
+	if j.remote != nil {
+		return e.post(ctx, j, api.Mail{Signal: &api.Signal{Request: rand.Text(), Signal: name, Tasks: tasks, By: e.account()}})
+	}
 	c, err := e.client(ctx)
 	if err != nil {
 		return err
 	}
 	defer c.Close()
 	return refused(c.Signal(ctx, j.ID, api.Signal{Request: rand.Text(), Signal: name, Tasks: tasks}))
+}
+
+// wakeOwn makes this user's own server answer, which tends jobs on clusters; an
+// administrator's server for the machine does not.
+func (e *Env) wakeOwn(ctx context.Context) error {
+	paths, err := e.Paths()
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(paths.State, 0o700); err != nil {
+		return err
+	}
+	starter := &api.Starter{Socket: paths.Socket, State: paths.State, Argv: executor.Self("serve"), Env: e.serverEnviron(paths)}
+	return starter.Ensure(ctx)
 }
 
 // wake makes a server answer, which takes up jobs that have no coordinator.

@@ -57,6 +57,7 @@ func (e *Env) signalCommand() *cobra.Command {
 			return err
 		},
 	}
+	e.atFlags(cmd)
 	cmd.Flags().StringArrayVar(&tasks, "task", nil, "only this task, as in worker/3")
 	cmd.Flags().StringArrayVar(&roles, "role", nil, "only the tasks of this role")
 	return cmd

@@ -37,6 +37,7 @@ func (e *Env) statusCommand() *cobra.Command {
 			return r.text(e, e.Stdout, out.format == "wide")
 		},
 	}
+	e.atFlags(cmd)
 	out.flag(cmd, "text", "wide", "json", "yaml", "name")
 	return cmd
 }

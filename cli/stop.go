@@ -37,6 +37,7 @@ func (e *Env) stopCommand() *cobra.Command {
 			return errors.Join(problems...)
 		},
 	}
+	e.atFlags(cmd)
 	cmd.Flags().BoolVar(&now, "now", false, "kill at once, without the stop signal")
 	return cmd
 }

@@ -38,6 +38,7 @@ func (e *Env) topCommand() *cobra.Command {
 			return e.topOnce(ctx, j, &out)
 		},
 	}
+	e.atFlags(cmd)
 	out.flag(cmd, "text", "json", "yaml")
 	return cmd
 }
@@ -96,7 +97,13 @@ func (e *Env) topRows(ctx context.Context, j job, pause time.Duration) ([]topRow
 	if err != nil {
 		return nil, nil, err
 	}
-	before, at := measure(r.Tasks), e.Now()
+	look, done := e.measurer(j, r)
+	defer done()
+	before, err := look(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	at := e.Now()
 	timer := time.NewTimer(pause)
 	defer timer.Stop()
 	select {
@@ -104,7 +111,11 @@ func (e *Env) topRows(ctx context.Context, j job, pause time.Duration) ([]topRow
 	case <-ctx.Done():
 		return nil, nil, context.Cause(ctx)
 	}
-	after, passed := measure(r.Tasks), e.Now().Sub(at)
+	after, err := look(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	passed := e.Now().Sub(at)
 	rows := []topRow{}
 	for _, t := range r.Tasks {
 		u := after[t.Task]
@@ -118,6 +129,16 @@ func (e *Env) topRows(ctx context.Context, j job, pause time.Duration) ([]topRow
 		rows = append(rows, row)
 	}
 	return rows, r, nil
+}
+
+// measurer looks at what tasks use: at the processes of this machine, or at what
+// a coordinator on a cluster heard of them.
+func (e *Env) measurer(j job, r *report) (look func(context.Context) (map[plan.TaskID]usage, error), done func()) {
+	if j.remote == nil {
+		return func(context.Context) (map[plan.TaskID]usage, error) { return measure(r.Tasks), nil }, func() {}
+	}
+	l := e.live(j)
+	return l.measure, l.close
 }
 
 func topTable(w io.Writer, rows []topRow) error {

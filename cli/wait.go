@@ -37,6 +37,7 @@ func (e *Env) waitCommand() *cobra.Command {
 			return e.wait(ctx, &out, jobs)
 		},
 	}
+	e.atFlags(cmd)
 	cmd.Flags().DurationVar(&timeout, "timeout", 0, "give up after this long")
 	out.flag(cmd, "text", "json", "yaml")
 	return cmd

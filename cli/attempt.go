@@ -1,0 +1,61 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"path"
+	"runtime/debug"
+	"time"
+
+	"github.com/muster-project/muster/backend/yarn"
+	"github.com/muster-project/muster/coordinator"
+	"github.com/muster-project/muster/executor"
+	"github.com/muster-project/muster/internal/version"
+	"github.com/muster-project/muster/page"
+)
+
+// mailEvery is how often a coordinator on a cluster looks for messages: each look
+// is a call to a file system that many share.
+const mailEvery = time.Second
+
+// attempt drives a job as the master of a YARN application, in its container.
+// Standard error is the container's log.
+func (e *Env) attempt(ctx context.Context) error {
+	debug.SetGCPercent(50) // it is idle nearly always, and its container is small
+	log := slog.New(slog.NewTextHandler(e.Stderr, nil))
+	a, err := yarn.OpenAttempt(e.Dir, e.Getenv, log)
+	if err != nil {
+		return err
+	}
+	ln, err := new(net.ListenConfig).Listen(ctx, "tcp", ":0")
+	if err != nil {
+		return fmt.Errorf("page: cannot listen: %w", err)
+	}
+	defer ln.Close()
+	_, port, err := net.SplitHostPort(ln.Addr().String())
+	if err != nil {
+		return err
+	}
+	a.Opener.URL = "http://" + net.JoinHostPort(a.Host, port) + "/"
+	dir, storage, user := string(a.AM.Dir), a.Storage(), a.AM.User
+	err = coordinator.Run(ctx, coordinator.Config{
+		Dir: dir, FS: a.FS, Gang: a.Opener, Framework: knownFramework, Listen: ":0", Host: a.Host,
+		Birth: func(c *executor.Context) {
+			// Its container says where it lives; what it keeps lies with the job.
+			c.Root, c.Blobs, c.Cgroup = "", "", ""
+			c.Storage, c.User = storage, user
+			c.Keep = path.Join(dir, "logs", fmt.Sprintf("%s-%d", c.Task.Role, c.Task.Index))
+		},
+		MailEvery: mailEvery, PageURL: a.Opener.URL,
+		Page:    func(ctx context.Context, l *coordinator.Live) error { return page.Serve(ctx, ln, l, log) },
+		Version: version.String(), Log: log,
+	})
+	if errors.Is(err, coordinator.ErrAside) || errors.Is(err, coordinator.ErrSuperseded) {
+		log.Info("left the job to the next coordinator", "why", err)
+		return nil
+	}
+	return err
+}
