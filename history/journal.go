@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"io/fs"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/muster-project/muster/event"
@@ -40,18 +41,32 @@ type Owner struct {
 //
 //	open ──Append ok──▶ open
 //	open ──Append fails──▶ undecided ──the same Append──▶ open
+//	undecided, and its file takes nothing more ──the same Append──▶ open in the next term (see succeed)
 //	any  ──a higher segment exists──▶ superseded (for good)
 //	open ──Append of job.finished──▶ finished (for good)
 type Journal struct {
 	fs   storage.FS
 	dir  string
+	who  Owner
 	term int64
 	seq  int64 // of the last acknowledged event
 	out  storage.Writer
 	end  error // ErrSuperseded or ErrFinished
 
-	// undecided is a batch of which nobody knows how much is in the file.
-	undecided []byte
+	undecided *batch // of which nobody knows how much is in the file
+	spent     bool   // the file takes nothing more
+	next      *succession
+	made      int64 // the highest term of which we made a segment
+
+	fencing sync.WaitGroup // of the segments that we left
+	ctx     context.Context
+	cancel  context.CancelFunc
+}
+
+// batch is events as they were last written.
+type batch struct {
+	term, after int64
+	text        []byte
 }
 
 // Open takes the job over: it gives all events so far and the journal in which
@@ -77,17 +92,20 @@ func Open(ctx context.Context, fsys storage.FS, dir string, who Owner, now time.
 	if sealed(events) {
 		return nil, events, fmt.Errorf("%s: %w", dir, ErrFinished)
 	}
-	j := &Journal{fs: fsys, dir: dir, term: last(terms) + 1}
+	j := &Journal{fs: fsys, dir: dir, who: who, term: last(terms) + 1}
+	j.made = j.term
+	j.ctx, j.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	// From here on no other coordinator acts on what it appends (see Append), and
 	// only after that is what they wrote read.
 	j.out, err = fsys.Create(ctx, segmentPath(dir, j.term), 0o600)
 	if errors.Is(err, fs.ErrExist) {
-		return nil, nil, fmt.Errorf("%s: %w", segmentPath(dir, j.term), ErrRaced)
+		err = fmt.Errorf("%s: %w", segmentPath(dir, j.term), ErrRaced)
 	}
 	if err != nil {
+		j.cancel()
 		return nil, nil, err
 	}
-	events, err = j.takeOver(ctx, terms, who, now)
+	events, err = j.takeOver(ctx, terms, now)
 	if err != nil {
 		return nil, nil, errors.Join(err, j.Close())
 	}
@@ -104,7 +122,7 @@ func sealed(events []event.Event) bool {
 	})
 }
 
-func (j *Journal) takeOver(ctx context.Context, terms []int64, who Owner, now time.Time) ([]event.Event, error) {
+func (j *Journal) takeOver(ctx context.Context, terms []int64, now time.Time) ([]event.Event, error) {
 	if f, ok := j.fs.(storage.Fencer); ok && len(terms) > 0 {
 		if err := f.Fence(ctx, segmentPath(j.dir, last(terms))); err != nil {
 			return nil, err
@@ -121,15 +139,19 @@ func (j *Journal) takeOver(ctx context.Context, terms []int64, who Owner, now ti
 	if len(events) > 0 {
 		j.seq = events[len(events)-1].Seq
 	}
-	opened := []event.Event{{At: now, Body: &event.TermOpened{Term: j.term, Previous: chain.top(), Adopted: j.seq,
-		Node: who.Node, PID: who.PID, Version: who.Version}}}
-	if err := j.Append(ctx, opened); err != nil {
+	opened := []event.Event{{At: now, Body: j.opened(j.term, chain.top(), j.seq)}}
+	if err := j.attempt(ctx, opened); err != nil {
 		return nil, err
 	}
 	return append(events, opened...), nil
 }
 
-// Term is the number of this coordinator's life.
+func (j *Journal) opened(term, previous, adopted int64) *event.TermOpened {
+	return &event.TermOpened{Term: term, Previous: previous, Adopted: adopted, Node: j.who.Node, PID: j.who.PID, Version: j.who.Version}
+}
+
+// Term is the number of this coordinator's life. It goes up when the journal had
+// to go on in another segment: see Append.
 func (j *Journal) Term() int64 { return j.term }
 
 // Seq is the number of the last acknowledged event.
@@ -141,7 +163,9 @@ func (j *Journal) Seq() int64 { return j.seq }
 //
 // Any error but ErrSuperseded and ErrFinished leaves open whether they are in
 // the file. Then the next call must bring the same events; it repeats them with
-// the same numbers, and readers drop what they have seen.
+// the same numbers, and readers drop what they have seen. Where the file takes
+// nothing more (storage.ErrSpent: a machine that held it went away), the journal
+// goes on in a segment of its own, of the next term, and the numbers change.
 //
 // Why two coordinators never both act: this one writes and syncs, then looks
 // for a higher segment. A successor makes its segment, then reads ours. If we
@@ -155,50 +179,101 @@ func (j *Journal) Append(ctx context.Context, events []event.Event) error {
 	if len(events) == 0 {
 		return nil
 	}
-	for i := range events {
-		events[i].Seq, events[i].Term = j.seq+1+int64(i), j.term
+	if err := j.same(events); err != nil {
+		return err
 	}
-	batch, err := encode(events)
+	again := j.spent
+	for {
+		if j.spent {
+			found, err := j.succeed(ctx, events)
+			if err != nil || found {
+				return err
+			}
+		}
+		err := j.attempt(ctx, events)
+		if err == nil || !j.spent || again {
+			return err
+		}
+		again = true // at once, but once: the caller knows how long to wait
+	}
+}
+
+// same refuses other events than those whose fate is open.
+func (j *Journal) same(events []event.Event) error {
+	u := j.undecided
+	if u == nil {
+		return nil
+	}
+	number(events, u.term, u.after)
+	text, err := encode(events)
+	if err == nil && !bytes.Equal(u.text, text) {
+		err = errors.New("other events than those whose fate is open: they must be appended again first")
+	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", segmentPath(j.dir, j.term), err)
-	}
-	if j.undecided != nil && !bytes.Equal(j.undecided, batch) {
-		return fmt.Errorf("%s: other events than those whose fate is open: they must be appended again first", segmentPath(j.dir, j.term))
-	}
-	if err := j.write(ctx, batch); err != nil {
-		j.undecided = batch
-		return err
-	}
-	// The batch may stand even if this look fails, so that is undecided, too.
-	if err := j.owned(ctx); err != nil {
-		j.undecided = batch
-		return err
-	}
-	j.undecided = nil
-	j.seq += int64(len(events))
-	if _, sealed := events[len(events)-1].Body.(*event.JobFinished); sealed {
-		j.end = ErrFinished
 	}
 	return nil
 }
 
-// write adds the batch in one write. After a failure the file may end in the
-// middle of a line; a line feed first makes that a line of its own, which
-// readers skip. Nothing written is ever changed.
-func (j *Journal) write(ctx context.Context, batch []byte) error {
-	if j.undecided != nil {
-		batch = append([]byte{'\n'}, batch...)
+func number(events []event.Event, term, after int64) {
+	for i := range events {
+		events[i].Seq, events[i].Term = after+1+int64(i), term
 	}
-	if _, err := j.out.Write(batch); err != nil {
-		return err
-	}
-	return j.out.Sync(ctx)
 }
 
-// owned looks whether the next segment exists. Segments are numbered without
-// gaps and never removed one by one, so that one is enough.
-func (j *Journal) owned(ctx context.Context) error {
-	next := segmentPath(j.dir, j.term+1)
+// attempt appends to the segment at hand.
+func (j *Journal) attempt(ctx context.Context, events []event.Event) error {
+	number(events, j.term, j.seq)
+	text, err := encode(events)
+	if err != nil {
+		return fmt.Errorf("%s: %w", segmentPath(j.dir, j.term), err)
+	}
+	err = write(ctx, j.out, text, j.undecided != nil)
+	j.spent = errors.Is(err, storage.ErrSpent)
+	if err == nil {
+		// The batch may stand even if this look fails, so that is undecided, too.
+		err = j.owned(ctx, j.term)
+	}
+	if err != nil {
+		j.undecided = &batch{term: j.term, after: j.seq, text: text}
+		return err
+	}
+	j.acknowledged(events)
+	return nil
+}
+
+func (j *Journal) acknowledged(events []event.Event) {
+	j.undecided = nil
+	j.seq = max(j.seq, events[len(events)-1].Seq)
+	if sealed(events) {
+		j.end = ErrFinished
+	}
+}
+
+// write adds lines in one write. After a failure the file may end in the middle
+// of a line; a line feed first makes that a line of its own, which readers skip.
+// Nothing written is ever changed. A file system that wants whole blocks gets
+// them by a blank line.
+func write(ctx context.Context, out storage.Writer, text []byte, repeated bool) error {
+	if repeated {
+		text = append([]byte{'\n'}, text...)
+	}
+	if f, ok := out.(storage.Filler); ok {
+		if n := f.Fill(len(text)); n > 0 {
+			text = append(text[:len(text):len(text)], bytes.Repeat([]byte{' '}, n)...)
+			text[len(text)-1] = '\n'
+		}
+	}
+	if _, err := out.Write(text); err != nil {
+		return err
+	}
+	return out.Sync(ctx)
+}
+
+// owned looks whether the segment behind a term exists. Segments are numbered
+// without gaps and never removed one by one, so that one is enough.
+func (j *Journal) owned(ctx context.Context, term int64) error {
+	next := segmentPath(j.dir, term+1)
 	_, err := j.fs.Stat(ctx, next)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -206,9 +281,24 @@ func (j *Journal) owned(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	return j.superseded(next)
+}
+
+func (j *Journal) superseded(by string) error {
 	j.end = ErrSuperseded
-	return fmt.Errorf("%s: %w", next, ErrSuperseded)
+	return fmt.Errorf("%s: %w", by, ErrSuperseded)
 }
 
 // Close ends the writing; what was acknowledged stays.
-func (j *Journal) Close() error { return j.out.Close() }
+func (j *Journal) Close() error {
+	j.cancel()
+	j.fencing.Wait()
+	if j.next != nil {
+		_ = j.next.out.Close() // nothing in it was acknowledged
+	}
+	if j.spent {
+		_ = j.out.Close() // its error is known, and was answered
+		return nil
+	}
+	return j.out.Close()
+}

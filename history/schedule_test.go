@@ -20,7 +20,7 @@ import (
 
 // The argument in the comment of Append, tried: coordinators and followers run
 // in an order of single file system calls that rapid draws, writes come in two
-// halves, calls fail. Whatever the order,
+// halves, calls fail, files take nothing more. Whatever the order,
 //
 //   - an event that its writer may act on is in the journal for ever,
 //   - so no two writers act on events of the same number,
@@ -139,7 +139,11 @@ func watch(a *actor, dir string, steps int) []string {
 	return given
 }
 
-var errInjected = fmt.Errorf("injected: %w", unix.EIO)
+var (
+	errInjected = fmt.Errorf("injected: %w", unix.EIO)
+	// errUsedUp ends a writer for good.
+	errUsedUp = fmt.Errorf("%w: %w", errInjected, storage.ErrSpent)
+)
 
 // schedule lets one actor make one call at a time.
 type schedule struct {
@@ -171,7 +175,10 @@ func (s *schedule) run(t *rapid.T) {
 	for len(waiting) > 0 {
 		i := rapid.IntRange(0, len(waiting)-1).Draw(t, "next")
 		var fault error
-		if rapid.IntRange(0, 19).Draw(t, "fault") == 19 {
+		switch rapid.IntRange(0, 19).Draw(t, "fault") {
+		case 18:
+			fault = errUsedUp
+		case 19:
 			fault = errInjected
 		}
 		a := waiting[i]
@@ -227,13 +234,23 @@ func (a *actor) Stat(ctx context.Context, path string) (fs.FileInfo, error) {
 // nothing or half of it in the file.
 type halves struct {
 	storage.Writer
-	actor *actor
+	actor  *actor
+	usedUp bool
+}
+
+func (h *halves) wait() error {
+	if h.usedUp {
+		return errUsedUp
+	}
+	err := h.actor.wait()
+	h.usedUp = errors.Is(err, storage.ErrSpent)
+	return err
 }
 
 func (h *halves) Write(p []byte) (int, error) {
 	n := 0
 	for _, part := range [][]byte{p[:len(p)/2], p[len(p)/2:]} {
-		if err := h.actor.wait(); err != nil {
+		if err := h.wait(); err != nil {
 			return n, err
 		}
 		k, err := h.Writer.Write(part)
@@ -246,7 +263,7 @@ func (h *halves) Write(p []byte) (int, error) {
 }
 
 func (h *halves) Sync(ctx context.Context) error {
-	if err := h.actor.wait(); err != nil {
+	if err := h.wait(); err != nil {
 		return err
 	}
 	return h.Writer.Sync(ctx)

@@ -5,6 +5,7 @@ package storage
 
 import (
 	"context"
+	"errors"
 	"io"
 	"io/fs"
 	"time"
@@ -40,6 +41,11 @@ type Writer interface {
 	Sync(ctx context.Context) error
 	io.Closer
 }
+
+// ErrSpent is the identity of a Writer's error after which it takes nothing any
+// more: whoever wants to go on needs another file. After other errors the same
+// Writer may be tried again.
+var ErrSpent = errors.New("this file can no longer be written here")
 
 // Fencer is implemented by file systems that can end another writer's file.
 type Fencer interface {
