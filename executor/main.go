@@ -17,6 +17,7 @@ import (
 
 	"github.com/muster-project/muster/internal/version"
 	"github.com/muster-project/muster/process"
+	"github.com/muster-project/muster/storage"
 )
 
 // Program is what the process gives Main.
@@ -26,6 +27,23 @@ type Program struct {
 	Stdin   *os.File
 	Stdout  *os.File
 	Stderr  io.Writer
+	// Births are further verbs: the places where an executor can be born without
+	// a start file.
+	Births map[string]Birth
+}
+
+// Birth finds out what an executor needs in a place of its kind.
+type Birth func(ctx context.Context, p Program, log *slog.Logger) (*Born, error)
+
+// Born is an executor that can run.
+type Born struct {
+	Context Context
+	Environ []string // see Options
+	// FS and Published: see Options.
+	FS        storage.FS
+	Published map[string]string
+	// Close takes away what the birth made, once nothing runs any more; may be nil.
+	Close func() error
 }
 
 // Self is a command line for this very binary, also after its file was
@@ -37,6 +55,7 @@ func Self(verbs ...string) []string { return append([]string{"/proc/self/exe"}, 
 //
 //	run --context FILE [--hold FD]…
 //	guardian
+//	the names of p.Births
 func Main(ctx context.Context, p Program, args []string) int {
 	if len(args) == 0 {
 		fmt.Fprintln(p.Stderr, "executor: run --context FILE, or guardian: it is started by muster, not by people")
@@ -50,6 +69,9 @@ func Main(ctx context.Context, p Program, args []string) int {
 	case "version":
 		fmt.Fprintln(p.Stdout, version.String())
 		return 0
+	}
+	if birth, ok := p.Births[args[0]]; ok {
+		return bear(ctx, p, birth)
 	}
 	fmt.Fprintf(p.Stderr, "%s: no such verb: run or guardian\n", args[0])
 	return usage
@@ -76,15 +98,39 @@ func run(ctx context.Context, p Program, args []string) int {
 		fmt.Fprintln(p.Stderr, err)
 		return usage
 	}
+	return spend(ctx, p, Born{Context: c, Environ: p.Environ}, hold, logger(p))
+}
+
+// bear runs an executor that has no start file.
+func bear(ctx context.Context, p Program, birth Birth) int {
+	log := logger(p)
+	born, err := birth(ctx, p, log)
+	if err != nil {
+		log.Error("cannot begin", "error", err)
+		return ours
+	}
+	status := spend(ctx, p, *born, nil, log)
+	if born.Close != nil {
+		if err := born.Close(); err != nil {
+			log.Warn("not cleaned up", "error", err)
+		}
+	}
+	return status
+}
+
+func logger(p Program) *slog.Logger { return slog.New(slog.NewTextHandler(p.Stderr, nil)) }
+
+// spend is the life of an executor.
+func spend(ctx context.Context, p Program, born Born, hold holds, log *slog.Logger) int {
 	frugal()
 	// A hang-up of whoever started us is no reason to end.
 	signal.Ignore(syscall.SIGHUP)
 	ctx, stop := signal.NotifyContext(ctx, syscall.SIGTERM, syscall.SIGINT)
 	defer stop()
-	log := slog.New(slog.NewTextHandler(p.Stderr, nil))
-	err = Run(ctx, c, Options{
+	err := Run(ctx, born.Context, Options{
 		Guardian: append(p.Self[:len(p.Self):len(p.Self)], "guardian"),
-		Log:      log, Version: version.String(), Environ: p.Environ, Hold: hold,
+		Log:      log, Version: version.String(), Environ: born.Environ, Hold: hold,
+		FS: born.FS, Published: born.Published,
 	})
 	switch {
 	case err == nil:

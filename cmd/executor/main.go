@@ -7,11 +7,13 @@ import (
 	"os"
 
 	"github.com/muster-project/muster/executor"
+	"github.com/muster-project/muster/executor/container"
 )
 
 func main() {
 	os.Exit(executor.Main(context.Background(), executor.Program{
 		Self: executor.Self(), Environ: os.Environ(),
 		Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr,
+		Births: map[string]executor.Birth{"container": container.Birth},
 	}, os.Args[1:]))
 }

@@ -1,0 +1,97 @@
+package container
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/muster-project/muster/executor"
+	"github.com/muster-project/muster/hadoop/token"
+)
+
+// SecretStart is the name of the secret that holds the start context.
+const SecretStart = "muster.start"
+
+// tokenFile names the variable that says where the credentials are.
+const tokenFile = "HADOOP_TOKEN_FILE_LOCATION"
+
+// Birth is executor.Birth in the current directory, which is the container's.
+func Birth(ctx context.Context, p executor.Program, log *slog.Logger) (*executor.Born, error) {
+	dir, err := os.Getwd()
+	if err != nil {
+		return nil, fmt.Errorf("container: its directory is not known: %w", err)
+	}
+	return birth(ctx, dir, p.Environ, log)
+}
+
+func birth(ctx context.Context, dir string, environ []string, log *slog.Logger) (*executor.Born, error) {
+	node := parse(environ)
+	credentials, err := read(node[tokenFile])
+	if err != nil {
+		return nil, err
+	}
+	var c executor.Context
+	if err := json.Unmarshal(credentials.Secrets[SecretStart], &c); err != nil {
+		return nil, fmt.Errorf("secret %s: not a start context: %w", SecretStart, err)
+	}
+	c.Root, c.Blobs = filepath.Join(dir, "task"), filepath.Join(dir, "blobs")
+	c.LogDir, _, _ = strings.Cut(node["LOG_DIRS"], ",")
+	born := &executor.Born{Published: map[string]string{}}
+	granted(ctx, &c, machine{smi: smi, get: nodeManager(node, c.User), root: "/", env: node}, born.Published, log)
+
+	lives, err := settle(dir, tempRoot)
+	if err != nil {
+		return nil, err
+	}
+	born.Close = lives.close
+	c.Environ = inherit(c.Environ, node, lives.home(c.User), lives.temp, c.User)
+	if len(c.Storage) > 0 {
+		storage := &lazy{open: hdfsOpener(c.Storage, c.User, credentials.ByKind(token.KindHDFS))}
+		born.FS = storage
+		born.Close = func() error { return errors.Join(storage.close(), lives.close()) }
+	}
+	for _, v := range environ {
+		if !strings.HasPrefix(v, tokenFile+"=") {
+			born.Environ = append(born.Environ, v)
+		}
+	}
+	born.Context = c
+	return born, nil
+}
+
+// read takes the credentials. Their file goes: it holds our private key, and
+// tasks run as the same user.
+func read(file string) (*token.Credentials, error) {
+	if file == "" {
+		return nil, fmt.Errorf("%s: not set: this verb runs in a YARN container only", tokenFile)
+	}
+	c, err := token.Load(file)
+	if err != nil {
+		return nil, err
+	}
+	if len(c.Secrets[SecretStart]) == 0 {
+		return nil, fmt.Errorf("%s: no secret %s in it: the coordinator did not start this container", file, SecretStart)
+	}
+	// In a Docker container it is a mount and stays.
+	if err := os.Remove(file); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return c, nil //nolint:nilerr // it was read
+	}
+	return c, nil
+}
+
+// parse gives the variables of an environment by name.
+func parse(environ []string) map[string]string {
+	out := make(map[string]string, len(environ))
+	for _, v := range environ {
+		if name, value, ok := strings.Cut(v, "="); ok {
+			out[name] = value
+		}
+	}
+	return out
+}
