@@ -219,6 +219,13 @@ func (s *stream) hurry() {
 	}
 }
 
+// broken says that nothing can follow.
+func (s *stream) broken() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.err != nil
+}
+
 // idle says that no acknowledgement is awaited.
 func (s *stream) idle() bool {
 	s.mu.Lock()

@@ -30,9 +30,12 @@ func (c *Client) DelegationToken(ctx context.Context, renewer string) (*token.To
 // tokenService is how Hadoop's own clients find the token again: by name where
 // NameNodes stand in for each other, by address where there is one.
 func (c *Client) tokenService(ctx context.Context) (string, error) {
-	host, port, err := net.SplitHostPort(c.service)
-	if strings.HasPrefix(c.service, "ha-hdfs:") || err != nil || !c.conf.Bool("hadoop.security.token.service.use_ip", true) {
+	if strings.HasPrefix(c.service, "ha-hdfs:") || !c.conf.Bool("hadoop.security.token.service.use_ip", true) {
 		return c.service, nil
+	}
+	host, port, err := net.SplitHostPort(c.service)
+	if err != nil {
+		return "", err
 	}
 	ips, err := net.DefaultResolver.LookupHost(ctx, host)
 	if err != nil {

@@ -16,8 +16,11 @@ import (
 //	open ──a DataNode of the pipeline fails, somebody takes the file──▶ failed (for good)
 //	open, failed ──Close──▶ closed
 //
-// After an error the last bytes are undecided: they may or may not be in the
-// file. What was flushed before stays. One goroutine uses it at a time.
+// When it has failed, the bytes since the last flush are undecided: they may or
+// may not be in the file; what was flushed before stays. Every later call gives
+// the same error, and Err. Other errors leave it open, with all bytes kept: no
+// pipeline came up, the NameNode is away, the context of a Flush ended. One
+// goroutine uses it at a time.
 type Writer struct {
 	client *Client
 	path   string // as the caller names it
@@ -54,7 +57,7 @@ func (w *Writer) Write(p []byte) (int, error) {
 			continue
 		}
 		if err := w.spill(context.Background()); err != nil {
-			return n, w.failed("cannot write", err)
+			return n, w.fault("cannot write", err)
 		}
 	}
 	return n, nil
@@ -136,30 +139,31 @@ func (w *Writer) flush(ctx context.Context, sync bool) error {
 		return problem(w.path, "cannot flush", err)
 	}
 	if err := w.push(ctx, sync); err != nil {
-		return w.failed("cannot flush", err)
+		return w.fault("cannot flush", err)
 	}
 	if w.out == nil {
 		return nil
 	}
 	w.out.hurry()
 	if err := w.out.acknowledged(ctx); err != nil {
-		if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
-			return problem(w.path, "cannot flush", err)
-		}
-		return w.failed("cannot flush", err)
+		return w.fault("cannot flush", err)
 	}
 	if w.told {
 		return nil
 	}
 	// Once for each block, so that it survives a restart of the NameNode.
 	if err := w.client.call(ctx, "fsync", &hdfspb.FsyncRequest{Src: &w.src, Client: &w.holder, FileId: &w.file}, &hdfspb.VoidResponse{}); err != nil {
-		if ctx.Err() != nil {
-			return problem(w.path, "cannot flush", err)
-		}
-		return w.failed("cannot flush", err)
+		return w.fault("cannot flush", err)
 	}
 	w.told = true
 	return nil
+}
+
+// Err is the error that ended the writer for good, or nil.
+func (w *Writer) Err() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.err
 }
 
 // endBlock finishes the open block; the next byte goes to another one.
@@ -188,9 +192,10 @@ func (w *Writer) Close() error {
 		return w.err
 	}
 	if err := w.finish(context.Background()); err != nil {
-		return w.failed("cannot close", err)
+		w.abandon()
+		w.err = problem(w.path, "cannot close", err)
 	}
-	return nil
+	return w.err
 }
 
 func (w *Writer) finish(ctx context.Context) error {
@@ -210,17 +215,27 @@ func (w *Writer) finish(ctx context.Context) error {
 	})
 }
 
-// failed ends the writer: nobody keeps the file open in its name any more, so
-// that the NameNode closes it in time even if nobody else asks for that.
-func (w *Writer) failed(what string, err error) error {
+// fault tells an error, and ends the writer if nothing can follow: the pipeline
+// is broken, or the file is no longer ours. Then nobody keeps the file open in
+// its name any more, so that the NameNode closes it in time even if nobody asks.
+func (w *Writer) fault(what string, err error) error {
+	err = problem(w.path, what, err)
+	broken := w.out != nil && w.out.broken()
+	if !broken && !errors.Is(err, LeaseExpired) && !errors.Is(err, FileNotFound) {
+		return err
+	}
+	w.abandon()
+	w.client.drop(w)
+	w.err = err
+	return err
+}
+
+func (w *Writer) abandon() {
 	if w.out != nil {
 		w.client.bad.add(w.out.cause())
 		w.out.abandon()
 		w.out = nil
 	}
-	w.client.drop(w)
-	w.err = problem(w.path, what, err)
-	return w.err
 }
 
 // beat tells the DataNodes that the writer lives. A call that is in the middle
