@@ -8,7 +8,7 @@ STATIC   = CGO_ENABLED=0 $(GO) build -buildvcs=false -trimpath -ldflags "$(LDFLA
 
 export GO
 
-.PHONY: help build demo test test-quick test-all lint bench chaos docs clean
+.PHONY: help build demo test test-quick test-all lint bench bench-yarn chaos docs clean
 .DEFAULT_GOAL := help
 
 help: ## list the targets
@@ -24,20 +24,23 @@ build: ## bin/muster, with bin/executor embedded in it
 demo: build ## train a small PyTorch model with four ranks on this machine
 	@tools/demo.sh
 
-test: ## lint, all tests, and the real frameworks; says how long each part took
-	@tools/test.sh build unit road frameworks chaos lint
+test: ## lint, all tests, real frameworks, a real Hadoop; says how long each part took
+	@tools/test.sh build unit road frameworks yarn chaos lint
 
 test-quick: ## build and unit tests without the race detector: a minute or two
 	@tools/test.sh build quick
 
-test-all: ## everything "test" has, then fuzzing, benchmarks and the long chaos matrix
-	@tools/test.sh build unit road frameworks race fuzz bench long-chaos lint
+test-all: ## everything "test" has, then fuzzing, benchmarks, older Hadoops and the long matrices
+	@tools/test.sh build unit road frameworks yarn race fuzz bench long-yarn long-chaos lint
 
 lint: ## golangci-lint, formatting, generated files, sizes, and what must not be in the tree
 	@tools/test.sh build lint
 
 bench: ## the benchmarks, with memory
 	@tools/test.sh bench
+
+bench-yarn: build ## muster and its peers on a real YARN: time to start, processor time, memory
+	@tools/test.sh bench-yarn
 
 chaos: ## kill every part of muster at every moment of a job, many times
 	@tools/test.sh build long-chaos

@@ -22,24 +22,33 @@ wants() { [[ " ${parts[*]} " == *" $1 "* ]]; }
 fetching=()
 fetch() {
 	setsid "${@:2}" >"$work/$1.out" 2>"$work/$1.log" </dev/null &
+	echo $! >"$work/$1.pid"
 	fetching+=($!)
 }
 finish() {
-	local pid
+	local pid dir
 	for pid in "${fetching[@]}"; do
 		kill -- "-$pid" 2>/dev/null || true
 	done
 	wait
+	for dir in "$work"/hadoop-*/; do
+		[ ! -d "$dir" ] || hadoop down --dir "$dir" || true
+	done
 	rm -rf "$work"
 }
 trap finish EXIT
 trap 'exit 130' INT TERM
 
-if wants frameworks || wants chaos || wants long-chaos; then
+if wants frameworks || wants yarn || wants long-yarn || wants chaos || wants long-chaos; then
 	fetch torch bash test/python/torch.sh
 fi
-if wants frameworks; then
+if wants frameworks || wants yarn || wants long-yarn; then
 	fetch tensorflow bash test/python/tensorflow.sh
+fi
+if wants yarn || wants long-yarn || wants bench-yarn; then
+	versions=()
+	! wants long-yarn || versions=(--version all)
+	fetch jars bash test/cluster/hadoop.sh fetch "${versions[@]}"
 fi
 if wants lint; then
 	fetch lint nice -n 5 tools/lint.sh --linter
@@ -48,6 +57,26 @@ fi
 # python NAME waits for an environment and prints its interpreter.
 python() {
 	bash "test/python/$1.sh"
+}
+
+# hadoop runs test/cluster/hadoop, which has real Hadoop clusters for tests.
+hadoop() { bash test/cluster/hadoop.sh "$@"; }
+
+# cluster MODE begins to bring up a cluster, which ends with this shell at the
+# latest. It costs half a minute of both processors, so it is begun while another
+# part runs that mostly waits.
+cluster() {
+	[ -e "$work/$1.pid" ] || fetch "$1" bash test/cluster/hadoop.sh up --dir "$work/hadoop-$1" --mode "$1" --owner $$
+}
+
+# up MODE FLAG... brings up a cluster and prints its HADOOP_CONF_DIR.
+up() { hadoop up --dir "$work/hadoop-$1" --mode "$1" --owner $$ "${@:2}" | cut -d = -f 2-; }
+
+# joined MODE waits for a cluster that was begun and prints its HADOOP_CONF_DIR.
+joined() {
+	tail --pid="$(cat "$work/$1.pid")" -f /dev/null
+	cat "$work/$1.log" >&2
+	grep -m 1 -s '^HADOOP_CONF_DIR=' "$work/$1.out" | cut -d = -f 2-
 }
 
 # processes lists the packages whose tests are made of real processes. The race
@@ -91,6 +120,63 @@ frameworks() {
 		-args -muster "$root/bin/muster" -torch "$torch" -tensorflow "$tensorflow"
 }
 
+# with_hadoop lists the packages that have tests against a running cluster, but
+# for test/yarn, which has arguments.
+with_hadoop() {
+	git grep -l --untracked -E '^//go:build .*\bhadoop\b' -- '*_test.go' | xargs -r -n 1 dirname | sort -u |
+		grep -vx test/yarn | sed 's|^|./|'
+}
+
+# on_yarn CONF TEST-FLAG... runs jobs on the cluster whose configuration CONF is.
+on_yarn() {
+	local torch tensorflow
+	torch=$(python torch)
+	tensorflow=$(python tensorflow)
+	HADOOP_CONF_DIR=$1 "$go" test -count=1 -timeout 30m -tags hadoop -v "${@:2}" ./test/yarn \
+		-args -muster "$root/bin/muster" -torch "$torch" -tensorflow "$tensorflow"
+}
+
+# Packages run one after the other: each may kill daemons, or want all that the
+# cluster has. Tests whose name begins with TestFair want the FairScheduler.
+yarn() {
+	echo "real Hadoop YARN and HDFS on this machine: our clients against each daemon, then jobs under both schedulers"
+	local conf packages
+	mapfile -t packages < <(with_hadoop)
+	conf=$(joined capacity)
+	HADOOP_CONF_DIR=$conf "$go" test -count=1 -p 1 -timeout 10m -tags hadoop -skip '^TestFair' "${packages[@]}"
+	on_yarn "$conf" -short -skip '^TestFair'
+	hadoop down --dir "$conf"
+	conf=$(up fair)
+	on_yarn "$conf" -short -run '^TestFair'
+	hadoop down --dir "$conf"
+}
+
+long_yarn() {
+	echo "the other versions of Hadoop, and long mixes of jobs under both schedulers"
+	local conf packages version
+	mapfile -t packages < <(with_hadoop)
+	for version in $(hadoop versions | tail -n +2); do
+		conf=$(up capacity --version "$version")
+		HADOOP_CONF_DIR=$conf "$go" test -count=1 -p 1 -timeout 10m -tags hadoop -skip '^TestFair' "${packages[@]}"
+		on_yarn "$conf" -short -run '^TestSmoke'
+		hadoop down --dir "$conf"
+	done
+	conf=$(up capacity)
+	on_yarn "$conf" -run '^TestLong'
+	hadoop down --dir "$conf"
+	conf=$(up fair)
+	on_yarn "$conf" -run '^TestFairLong'
+	hadoop down --dir "$conf"
+}
+
+bench_yarn() {
+	echo "how soon 2, 8 and 32 tasks run, and what that costs: muster, DistributedShell, Skein, TonY"
+	local conf
+	conf=$(joined bench)
+	"$go" run ./bench/yarn -conf "$conf" -muster "$root/bin/muster"
+	hadoop down --dir "$conf"
+}
+
 chaos() {
 	echo "kills server, coordinator, executor, guardian and task of a PyTorch job, once per moment"
 	local torch
@@ -120,17 +206,40 @@ fuzz() {
 	done
 }
 
+# left_over ends the clusters that a part has left when it failed, and saves what
+# their daemons said, since their directories go with $work.
+left_over() {
+	local dir
+	rm -rf "$cache/hadoop/logs"
+	for dir in "$work"/hadoop-*/; do
+		[ -d "$dir" ] || continue
+		hadoop down --dir "$dir" || true
+		mkdir -p "$cache/hadoop/logs/$(basename "$dir")"
+		cp -r "$dir/logs/." "$cache/hadoop/logs/$(basename "$dir")" || true
+	done
+	say "what the daemons said: $cache/hadoop/logs"
+}
+
 failed=0
 for part in "${parts[@]}"; do
+	if wants yarn && [[ $part = frameworks || $part = yarn ]]; then
+		cluster capacity
+	elif [ "$part" = bench-yarn ]; then
+		cluster bench
+	fi
 	case $part in
 	build) command=(make --no-print-directory build) ;;
 	lint) command=(tools/lint.sh) ;;
-	unit | road | race | quick | frameworks | chaos | bench | fuzz | long-chaos) command=("${part/-/_}") ;;
+	unit | road | race | quick | frameworks | yarn | chaos | bench | fuzz | long-yarn | long-chaos | bench-yarn) command=("${part/-/_}") ;;
 	*) fail "$part: no such part" ;;
 	esac
 	part "$part" "${command[@]}"
+	if [ "$part $status" = "yarn 0" ]; then # for the next time; it takes half a minute of one processor
+		fetch archive nice bash test/cluster/hadoop.sh archive --dir "$work/hadoop-capacity"
+	fi
 	[ "$status" != 0 ] || continue
 	failed=1
+	[[ $part != *yarn ]] || left_over
 	[ "$part" != build ] || break
 done
 printf '\n'

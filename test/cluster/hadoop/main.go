@@ -7,6 +7,7 @@
 //	hadoop start   --dir DIR NAME [KEY=VALUE…]
 //	hadoop kill    --dir DIR NAME   (also stop, restart, lose, pause, resume)
 //	hadoop wait    --dir DIR        until all daemons are healthy
+//	hadoop versions                 that are tested, the default first
 //	hadoop fetch   [--version V]    downloads the jars
 //	hadoop archive --dir DIR        makes the class-data archive, once the cluster is down
 //
@@ -64,7 +65,7 @@ var verbs = map[string]func(ctx context.Context, c *lab.Cluster, args []string) 
 
 func run(ctx context.Context, args []string) error {
 	if len(args) == 0 {
-		return fmt.Errorf("hadoop: no command\n  hint: up, fetch, %s", strings.Join(slices.Sorted(maps.Keys(verbs)), ", "))
+		return fmt.Errorf("hadoop: no command\n  hint: up, fetch, versions, %s", strings.Join(slices.Sorted(maps.Keys(verbs)), ", "))
 	}
 	verb, args := args[0], args[1:]
 	switch verb {
@@ -72,6 +73,9 @@ func run(ctx context.Context, args []string) error {
 		return up(ctx, args)
 	case "fetch":
 		return fetch(ctx, args)
+	case "versions":
+		_, err := fmt.Fprintln(os.Stdout, strings.Join(lab.Versions, "\n"))
+		return err
 	case "keep": // run by up
 		return keep(ctx, args)
 	}
