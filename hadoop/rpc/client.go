@@ -193,7 +193,7 @@ func (c *Client) try(ctx context.Context, id, retry int32, method string, req, r
 		}
 		body, sent, err := c.ask(ctx, k, id, request)
 		if !sent && errors.Is(err, errGone) {
-			why := k.reason()
+			why := k.epitaph(ctx)
 			if why == nil || errors.Is(why, errIdle) || errors.Is(why, errGone) {
 				continue // it was at its end anyway; a fresh one is tried at once
 			}

@@ -36,6 +36,7 @@ type conn struct {
 	used    time.Time // when the last call came, was answered or given up
 	pinged  time.Time // when something was last sent to keep the connection alive
 	retired bool      // no new calls; it closes when the last is answered
+	unsent  error     // why nothing more can be written
 }
 
 // answer is what came back for one call: the message's bytes or an error.
@@ -84,6 +85,21 @@ func (c *conn) reason() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.err
+}
+
+// epitaph is why the connection took no call: it waits for the server's last
+// words where those may still come. Nil means that it was only retired.
+func (c *conn) epitaph(ctx context.Context) error {
+	c.mu.Lock()
+	dying := c.unsent != nil
+	c.mu.Unlock()
+	if dying {
+		select {
+		case <-c.closed:
+		case <-ctx.Done():
+		}
+	}
+	return c.reason()
 }
 
 // usable tells whether new calls may come.
@@ -171,11 +187,28 @@ func (c *conn) write() {
 				tick.Reset(c.rest())
 			}
 		}
-		if err != nil {
+		switch {
+		case errors.Is(err, errIdle):
 			c.fail(err)
+			return
+		case err != nil:
+			c.hear(err)
 			return
 		}
 	}
+}
+
+// lastWords is how long a server that takes no more may still tell why.
+const lastWords = time.Second
+
+// hear ends writing after an error, which is mostly the server's closing: it says
+// why before it does, so the reader has the last word, for a while.
+func (c *conn) hear(err error) {
+	c.mu.Lock()
+	c.retired, c.unsent = true, err
+	c.mu.Unlock()
+	// It fails on a closed connection alone, from which reading ends anyway.
+	_ = c.p.nc.SetReadDeadline(time.Now().Add(lastWords))
 }
 
 // send writes a frame and those that wait behind it.
@@ -245,6 +278,11 @@ func (c *conn) look() error {
 func (c *conn) read() {
 	for {
 		if err := c.receive(); err != nil {
+			c.mu.Lock()
+			if c.unsent != nil && !is[*RemoteError](err) {
+				err = fmt.Errorf("connection lost: %w", c.unsent)
+			}
+			c.mu.Unlock()
 			c.fail(err)
 			return
 		}
