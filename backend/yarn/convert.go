@@ -1,7 +1,6 @@
 package yarn
 
 import (
-	"google.golang.org/protobuf/proto"
 
 	"github.com/muster-project/muster/backend"
 	"github.com/muster-project/muster/backend/yarn/ledger"
@@ -11,15 +10,15 @@ import (
 
 // request is a heartbeat in the scheduler's form.
 func (m *master) request(b ledger.Beat) *yarnpb.AllocateRequest {
-	req := &yarnpb.AllocateRequest{Progress: proto.Float32(progress(m.book.Gathering(), m.fraction))}
+	req := &yarnpb.AllocateRequest{Progress: new(progress(m.book.Gathering(), m.fraction))}
 	for _, a := range b.Asks {
 		r := &yarnpb.ResourceRequest{
-			Priority: hadoop.PriorityOf(a.Priority), ResourceName: proto.String(a.Place),
-			Capability: m.settings.SizeOf(m.plan.Role(a.Role)).Proto(), NumContainers: proto.Int32(int32(a.Count)),
-			RelaxLocality: proto.Bool(a.Relax), ExecutionType: hadoop.Guaranteed(), AllocationRequestId: proto.Int64(a.Class),
+			Priority: hadoop.PriorityOf(a.Priority), ResourceName: new(a.Place),
+			Capability: m.settings.SizeOf(m.plan.Role(a.Role)).Proto(), NumContainers: new(int32(a.Count)),
+			RelaxLocality: new(a.Relax), ExecutionType: hadoop.Guaranteed(), AllocationRequestId: new(a.Class),
 		}
 		if a.Partition != "" {
-			r.NodeLabelExpression = proto.String(a.Partition)
+			r.NodeLabelExpression = new(a.Partition)
 		}
 		req.Ask = append(req.Ask, r)
 	}

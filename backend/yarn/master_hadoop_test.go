@@ -10,7 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"google.golang.org/protobuf/proto"
 
 	"github.com/muster-project/muster/backend"
 	"github.com/muster-project/muster/event"
@@ -77,9 +76,9 @@ func (b *bench) submit(ctx context.Context) {
 		b.t.Fatal(err)
 	}
 	err = b.rm.Submit(ctx, &yarnpb.ApplicationSubmissionContext{
-		ApplicationId: b.app.Proto(), Name: proto.String(b.t.Name()), Queue: proto.String("default"), UnmanagedAm: proto.Bool(true),
-		ApplicationType: proto.String(AppType), Tags: []string{Tag(b.plan.ID)}, KeepContainers: proto.Bool(true),
-		AmContainerSpec: &yarnpb.ContainerLaunchContext{}, Priority: hadoop.PriorityOf(0), MaxAppAttempts: proto.Int32(3),
+		ApplicationId: b.app.Proto(), Name: new(b.t.Name()), Queue: new("default"), UnmanagedAm: new(true),
+		ApplicationType: new(AppType), Tags: []string{Tag(b.plan.ID)}, KeepContainers: new(true),
+		AmContainerSpec: &yarnpb.ContainerLaunchContext{}, Priority: hadoop.PriorityOf(0), MaxAppAttempts: new(int32(3)),
 		Resource: Size{Memory: 64, VCores: 1}.Proto(),
 	})
 	if err != nil {

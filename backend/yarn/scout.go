@@ -111,7 +111,7 @@ func (s *scout) says(what string, err error) bool {
 	}
 	if s.failed != what+err.Error() {
 		s.failed = what + err.Error()
-		s.log.Warn("the gang rule sees less than it should", "cannot see", what, "error", err)
+		s.log.Warn("the gang rule sees less than it should", "unseen", what, "error", err)
 	}
 	return false
 }

@@ -152,7 +152,7 @@ type Task struct{ ID, Address string }
 // Paces of looking at a container on its node.
 const (
 	paceFirst = 50 * time.Millisecond
-	paceMost  = 2 * time.Second
+	paceMost  = 500 * time.Millisecond
 )
 
 // Work takes what is to be done on nodes. What is not done comes again.

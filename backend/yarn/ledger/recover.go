@@ -49,14 +49,16 @@ func (l *Ledger) recover(c Container, now time.Time) {
 	}
 }
 
-// Missing gives up the slots of the journal that nobody has reported in time.
+// Missing gives up the slots of the journal that nobody has reported in time. A
+// resource manager that has just restarted learns of containers late, and a
+// container that lives although its slot is gone would have a twin.
 func (l *Ledger) Missing(now time.Time) {
 	for _, id := range l.ids() {
 		b := l.boxes[id]
 		if !b.known || b.address != "" {
 			continue
 		}
-		if b.slot.Native == nil || !now.Before(b.limit) {
+		if !now.Before(b.limit) {
 			why := fmt.Sprintf("the resource manager has no container %s any more", id)
 			if b.slot.Native == nil {
 				why = "it was granted to an earlier coordinator, which ended before anything was started in it"
