@@ -27,7 +27,11 @@ func (d *decider) mayTry(rivals []Member) bool {
 // age is how long a member has waited since its ticket's time. This master's own
 // launch and first decision connect the resource manager's clock with its own.
 func (d *decider) age(m Member) time.Duration {
-	byTicket := d.sight.self.Launched.Sub(m.Time) + d.now.Sub(d.began)
+	launched := d.in.Launched
+	if launched.IsZero() {
+		launched = d.sight.self.Launched
+	}
+	byTicket := launched.Sub(m.Time) + d.now.Sub(d.began)
 	return max(byTicket, d.now.Sub(d.head.since))
 }
 

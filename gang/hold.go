@@ -94,9 +94,10 @@ func (d *decider) minimal(held map[string]int) []Class {
 
 // unlock notices that the gang's own slots stand in its way: what it lacks fits
 // nowhere, but all of it would if it stood elsewhere. After Try it gives back
-// everything and from then on asks node by node.
+// everything, a lapsed gang its running tasks too, and from then on asks node by
+// node.
 func (d *decider) unlock() bool {
-	if len(d.in.Need) < 2 || d.in.Nodes == nil || d.lapsed {
+	if len(d.in.Need) < 2 || d.in.Nodes == nil {
 		return false
 	}
 	if len(d.in.Held) == 0 {
@@ -119,7 +120,8 @@ func (d *decider) unlock() bool {
 		return false
 	}
 	at := d.room.with(d.in.Need, d.in.Held)
-	d.drop()
+	d.wait(CodeFragmented, fmt.Sprintf("held %s, which left no room for the rest: gave all back and asks node by node", d.progress()), nil)
+	d.giveBack()
 	d.plan = true
 	d.held, d.in.Held, d.room = map[string]int{}, nil, at
 	d.want(func(c Class) int { return c.Minimum })

@@ -48,7 +48,7 @@ type app struct {
 	job             *job // nil: foreign
 	state           gang.Life
 	launched        time.Time
-	attempt         int
+	began           time.Time // this attempt
 	progress        float64
 	masterSize      gang.Size
 	asks            map[string]int
@@ -211,7 +211,7 @@ func (m *manager) give(c choice) {
 	if c.a.state == gang.Pending {
 		b.size = c.a.masterSize
 		c.a.state = gang.Running
-		c.a.attempt++
+		c.a.began = m.now
 		c.a.progress = 0
 		c.a.beaten = m.now
 		c.a.asks, c.a.where = map[string]int{}, nil

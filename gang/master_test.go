@@ -115,7 +115,7 @@ func (w *world) beat(m *master) {
 		m.view, m.pic = w.look(a.user)
 		w.ticket(m)
 	}
-	in := gang.Snapshot{App: a.id, View: m.view, Need: j.need, Times: w.times, Chance: w.rng.Float64(), Held: w.held(a)}
+	in := gang.Snapshot{App: a.id, Launched: a.began, View: m.view, Need: j.need, Times: w.times, Chance: w.rng.Float64(), Held: w.held(a)}
 	for _, b := range w.boxes {
 		if b.app == a && b.class == "" {
 			in.Kept = []gang.Holding{{Size: b.size, Node: b.on.name, Partition: b.on.partition}}

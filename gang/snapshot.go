@@ -51,10 +51,13 @@ type Share struct {
 
 // Snapshot is what a master knows at one moment.
 type Snapshot struct {
-	App  string // this application
-	View View   // of the newest look-up; zero before the first
-	Need []Class
-	Held []Slot // for Need; more than asked and late ones too
+	App string // this application
+	// Launched is the launch of this master's attempt by the resource manager's
+	// clock; zero if unknown, then the application's counts.
+	Launched time.Time
+	View     View // of the newest look-up; zero before the first
+	Need     []Class
+	Held     []Slot // for Need; more than asked and late ones too
 	// Kept is what the job has beside Need: the master's own container and tasks
 	// of earlier stages.
 	Kept   []Holding
