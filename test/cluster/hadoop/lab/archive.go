@@ -35,28 +35,19 @@ func (c *Cluster) MakeArchive(ctx context.Context) error {
 	if _, err := os.Stat(path); err == nil {
 		return nil
 	}
-	names := map[string]bool{}
 	lists, err := filepath.Glob(c.path("classes", "*"))
 	if err != nil {
 		return err
 	}
-	for _, list := range lists {
-		data, err := os.ReadFile(list)
-		if err != nil {
-			return err
-		}
-		for line := range strings.Lines(string(data)) {
-			// Without its end a line may be half a name: that daemon was killed.
-			if name, whole := strings.CutSuffix(line, "\n"); whole && !strings.HasPrefix(name, "#") {
-				names[name] = true
-			}
-		}
+	names, err := classes(lists)
+	if err != nil {
+		return err
 	}
 	if len(names) == 0 {
 		return fmt.Errorf("%s: no class names: this cluster had an archive, or never ran", c.path("classes"))
 	}
 	all := c.path("classes", "all")
-	if err := os.WriteFile(all, []byte(strings.Join(slices.Sorted(maps.Keys(names)), "\n")+"\n"), 0o644); err != nil {
+	if err := os.WriteFile(all, []byte(strings.Join(names, "\n")+"\n"), 0o644); err != nil {
 		return err
 	}
 	defer os.Remove(all)
@@ -73,4 +64,22 @@ func (c *Cluster) MakeArchive(ctx context.Context) error {
 		return fmt.Errorf("class-data archive: %w\n%s", err, tail(string(out), 10))
 	}
 	return os.Rename(temp, path)
+}
+
+// classes merges the lists that the daemons have written.
+func classes(lists []string) ([]string, error) {
+	names := map[string]bool{}
+	for _, list := range lists {
+		data, err := os.ReadFile(list)
+		if err != nil {
+			return nil, err
+		}
+		for line := range strings.Lines(string(data)) {
+			// Without its end a line may be half a name: that daemon was killed.
+			if name, whole := strings.CutSuffix(line, "\n"); whole && !strings.HasPrefix(name, "#") {
+				names[name] = true
+			}
+		}
+	}
+	return slices.Sorted(maps.Keys(names)), nil
 }
