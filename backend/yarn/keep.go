@@ -104,9 +104,7 @@ func (k *keeping) again(ctx context.Context, m moment, now time.Time) error {
 	if m.aside != nil {
 		aside = *m.aside
 		if k.scout == nil {
-			l := j.store.layout
-			k.scout = &scout{rm: k.rm, fs: k.fs, am: &AM{User: k.User, Root: l.Root, Shared: l.Shared, Queue: queueOf(j.plan)},
-				partitions: aside.Partitions, firsts: map[string]*yarnpb.ApplicationReport{}, log: k.Log}
+			k.scout = j.scout(aside.Partitions)
 		}
 		var may bool
 		var text string
