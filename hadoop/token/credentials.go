@@ -106,12 +106,12 @@ func parseProtobuf(body []byte) (*Credentials, error) {
 	if n < 0 {
 		return nil, protowire.ParseError(n)
 	}
+	if err := countFields(msg); err != nil {
+		return nil, err
+	}
 	var p ipcpb.Credentials
 	if err := proto.Unmarshal(msg, &p); err != nil {
 		return nil, err
-	}
-	if len(p.GetTokens()) > MaxItems || len(p.GetSecrets()) > MaxItems {
-		return nil, errTooMany
 	}
 	c := &Credentials{Secrets: map[string][]byte{}}
 	for _, kv := range p.GetTokens() {
@@ -126,6 +126,22 @@ func parseProtobuf(body []byte) (*Credentials, error) {
 		c.Secrets[kv.GetAlias()] = kv.GetSecret()
 	}
 	return c, nil
+}
+
+// countFields refuses a message of too many fields before it is taken apart: an
+// empty one costs two bytes there and a hundred in memory.
+func countFields(msg []byte) error {
+	for count := 0; len(msg) > 0; count++ {
+		if count > 2*MaxItems {
+			return errTooMany
+		}
+		_, _, n := protowire.ConsumeField(msg)
+		if n < 0 {
+			return protowire.ParseError(n)
+		}
+		msg = msg[n:]
+	}
+	return nil
 }
 
 // Bytes writes format 0, which every Hadoop version reads. A token without an
