@@ -229,10 +229,16 @@ type life struct {
 
 func live(t *testing.T, c Context) *life {
 	t.Helper()
+	return liveWith(t, c, Options{})
+}
+
+// liveWith takes what a birth would give.
+func liveWith(t *testing.T, c Context, opt Options) *life {
+	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	l := &life{t: t, cancel: cancel, done: make(chan error, 1), log: &buffer{}}
-	opt := Options{Guardian: self(t, "guardian"), Version: "test", Log: slog.New(slog.NewTextHandler(l.log, nil)),
-		Limits: wire.Limits{Greeting: 5 * time.Second}}
+	opt.Guardian, opt.Version, opt.Log = self(t, "guardian"), "test", slog.New(slog.NewTextHandler(l.log, nil))
+	opt.Limits = wire.Limits{Greeting: 5 * time.Second}
 	go func() { l.done <- Run(ctx, c, opt) }()
 	t.Cleanup(func() {
 		cancel()

@@ -220,3 +220,20 @@ func TestAPythonThatIsNotThereIsToldBeforeTheStart(t *testing.T) {
 		}
 	}
 }
+
+// Where nobody knows which devices were granted, what the node set stays.
+func TestVisibleDevicesStayAsTheNodeSetThem(t *testing.T) {
+	e := &executor{Context: Context{AsFound: true, Environ: map[string]string{"CUDA_VISIBLE_DEVICES": "submitter"}},
+		opt: Options{Environ: []string{"NVIDIA_VISIBLE_DEVICES=4,6"}}}
+	env := e.environ("/d/1", "/d/1/work", plan.Launch{}, 0)
+	if value, ok := lookup(t, env, "CUDA_VISIBLE_DEVICES"); ok {
+		t.Errorf("set to %q", value)
+	}
+	if value, _ := lookup(t, env, "NVIDIA_VISIBLE_DEVICES"); value != "4,6" {
+		t.Errorf("set to %q", value)
+	}
+	e.Resources.GPUs = 2
+	if err := e.checkGrant(); err != nil {
+		t.Error(err)
+	}
+}

@@ -32,6 +32,8 @@ type Options struct {
 	FS storage.FS
 	// Published is what the birth found out and the job should know.
 	Published map[string]string
+	// KeepTime is how long the end waits for logs to be kept; 0: ten seconds.
+	KeepTime time.Duration
 	// Limits of the link, for tests.
 	Limits wire.Limits
 }

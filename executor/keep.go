@@ -1,6 +1,7 @@
 package executor
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -80,7 +81,7 @@ func (e *executor) hurry() {
 // boundKeeping starts the clock of an executor that only its logs keep from ending.
 func (e *executor) boundKeeping() {
 	if e.keepEnd == nil && e.ending != nil && !e.now.busy() && len(e.keeping) > 0 {
-		e.keepEnd = time.After(keepTime)
+		e.keepEnd = time.After(cmp.Or(e.opt.KeepTime, keepTime))
 	}
 }
 

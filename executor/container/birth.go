@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -78,10 +77,7 @@ func read(file string) (*token.Credentials, error) {
 	if len(c.Secrets[SecretStart]) == 0 {
 		return nil, fmt.Errorf("%s: no secret %s in it: the coordinator did not start this container", file, SecretStart)
 	}
-	// In a Docker container it is a mount and stays.
-	if err := os.Remove(file); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return c, nil //nolint:nilerr // it was read
-	}
+	_ = os.Remove(file) // in a Docker container it is a mount, and stays
 	return c, nil
 }
 

@@ -40,17 +40,16 @@ func granted(ctx context.Context, c *executor.Context, m machine, published map[
 	}
 	if devices == nil {
 		c.AsFound = true
-		text := fmt.Sprintf("%d GPUs were granted, but the node does not say which: CUDA_VISIBLE_DEVICES stays as it is", want)
-		log.Warn(text, "seen", len(seen))
+		log.Warn("GPUs were granted, but the node does not say which: CUDA_VISIBLE_DEVICES stays as it is", "granted", want, "seen", len(seen))
 		if len(seen) > want {
-			published[keyIsolated] = text + "; tasks on this node can take each other's"
+			published[keyIsolated] = fmt.Sprintf("none: %d of %d GPUs were granted, and the node does not say which; tasks can take each other's", want, len(seen))
 		}
 		return
 	}
 	c.Devices = devices
-	log.Info("GPUs", "devices", strings.Join(devices, ","), "told by", how)
+	log.Info("GPUs", "devices", strings.Join(devices, ","), "told_by", how)
 	if text := m.crossed(ctx, devices); text != "" {
-		log.Warn(text)
+		log.Warn("GPUs cross NUMA nodes", "detail", text)
 		published[keyNUMA] = text
 	}
 }
