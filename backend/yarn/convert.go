@@ -1,7 +1,6 @@
 package yarn
 
 import (
-
 	"github.com/muster-project/muster/backend"
 	"github.com/muster-project/muster/backend/yarn/ledger"
 	"github.com/muster-project/muster/hadoop/pb/yarnpb"

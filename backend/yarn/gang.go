@@ -61,7 +61,8 @@ func (m *master) Close(ctx context.Context, o event.Outcome) error {
 	case <-m.empty:
 	case <-time.After(closeLimit):
 		m.Log.Warn("containers are left to the resource manager, which ends them with the application")
-	case <-m.life.Done():
+	case <-m.lost:
+		return fmt.Errorf("%s: %w", m.AM.App, backend.ErrSuperseded)
 	case <-ctx.Done():
 		return fmt.Errorf("%s: its containers have not ended: %w", m.AM.App, context.Cause(ctx))
 	}
@@ -112,6 +113,7 @@ func (m *master) Leave() error {
 	if m.aside != nil {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(m.life), asideLimit)
 		defer cancel()
+		m.scout.keepTicket(ctx, false)
 		if err = m.noteAside(ctx); err == nil {
 			err = m.scheduler.Finish(ctx, yarnpb.FinalStatus_APP_KILLED, "stepped aside for "+m.aside.Head, "")
 		}
@@ -183,6 +185,7 @@ func (m *master) supersede(why error) {
 	m.superseded = true
 	m.mu.Unlock()
 	if !was {
+		close(m.lost)
 		m.Log.Warn("another coordinator has the job", "error", why)
 		m.feed.Tell(backend.Event{Superseded: true})
 	}

@@ -39,6 +39,7 @@ type master struct {
 	superseded bool
 
 	empty chan struct{} // closed once nothing is left after Close
+	lost  chan struct{} // closed once another coordinator has the job
 
 	// The loop's own.
 	book     *ledger.Ledger
@@ -53,6 +54,7 @@ type master struct {
 	beat     time.Time
 	pace     time.Duration
 	looking  bool
+	ticketed bool // the own ticket lies there
 	emptied  bool
 }
 
@@ -120,12 +122,20 @@ func (m *master) tell() {
 		if e.Aside != nil {
 			m.aside = m.asideOf(m.book.Aside())
 		}
-		if e.Gone != nil {
-			delete(m.starts, e.Gone.Slot)
-			delete(m.gave, e.Gone.Slot)
+		switch {
+		case e.Gone != nil:
+			m.forget(e.Gone.Slot)
+		case e.Started != nil:
+			m.forget(e.Started.Slot) // its private key has gone where it belongs
 		}
 		m.feed.Tell(e)
 	}
+}
+
+// forget drops what was kept to start a slot.
+func (m *master) forget(slot string) {
+	delete(m.starts, slot)
+	delete(m.gave, slot)
 }
 
 // heart makes the next call to the scheduler when it is due: at once when
@@ -136,12 +146,13 @@ func (m *master) heart(now time.Time) time.Time {
 	}
 	due := m.beat.Add(m.interval(now))
 	if m.book.Pending(now) {
-		due, m.pace = now, paceFirst
+		due, m.pace = now, 0
 	}
 	if now.Before(due) {
 		return due
 	}
 	m.beating, m.beat = true, now
+	m.pace = min(paceMost, max(paceFirst, m.pace*5/4))
 	b := m.book.Beat(now)
 	req := m.request(b)
 	m.owned.Go(func() {
@@ -151,17 +162,18 @@ func (m *master) heart(now time.Time) time.Time {
 	return now.Add(time.Hour)
 }
 
+// interval is how long after the last call the next one is due if there is
+// nothing to say.
 func (m *master) interval(now time.Time) time.Duration {
 	every := heartbeat
 	if d := time.Duration(m.AM.Heartbeat); d > 0 {
 		every = d
 	}
-	if !m.book.Asking(now) {
-		m.pace = 0
-		return every
+	if m.book.Asking(now) {
+		return min(every, max(paceFirst, m.pace))
 	}
-	m.pace = min(paceMost, max(paceFirst, m.pace*5/4))
-	return min(every, m.pace)
+	m.pace = 0
+	return every
 }
 
 // answer takes what the scheduler said.
@@ -209,17 +221,23 @@ func (m *master) again() {
 // lookup looks at the other gangs when it is time.
 func (m *master) lookup(now time.Time) time.Time {
 	at, ticket := m.book.Due()
-	if at.IsZero() || m.looking {
+	switch {
+	case m.looking:
 		return time.Time{}
-	}
-	if now.Before(at) {
+	case !at.IsZero() && now.Before(at):
 		return at
+	case at.IsZero() && !m.ticketed:
+		return time.Time{} // nothing is gathered
 	}
-	m.looking = true
+	m.looking, m.ticketed = true, ticket
 	m.owned.Go(func() {
 		m.scout.keepTicket(m.life, ticket)
-		v := m.scout.look(m.life)
-		_ = m.put(func(time.Time) { m.looking = false; m.see(v) })
+		done := func(time.Time) { m.looking = false }
+		if !at.IsZero() {
+			v := m.scout.look(m.life)
+			done = func(time.Time) { m.looking = false; m.see(v) }
+		}
+		_ = m.put(done)
 	})
 	return time.Time{}
 }

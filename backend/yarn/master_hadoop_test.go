@@ -10,7 +10,6 @@ import (
 	"testing"
 	"time"
 
-
 	"github.com/muster-project/muster/backend"
 	"github.com/muster-project/muster/event"
 	"github.com/muster-project/muster/hadoop/conf"

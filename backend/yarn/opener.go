@@ -29,10 +29,11 @@ type Opener struct {
 	Credentials *token.Credentials
 	// FS holds the job's directory and the tickets of all gangs.
 	FS storage.FS
-	// Host is the coordinator's node, as its NodeManager names it; URL is where
-	// the resource manager's proxy finds its page. Both may be empty.
-	Host, URL string
-	Log       *slog.Logger
+	// Host is the coordinator's node and Node its NodeManager's address, both as
+	// that names itself; URL is where the resource manager's proxy finds the
+	// coordinator's page. All may be empty.
+	Host, Node, URL string
+	Log             *slog.Logger
 	// Container is what starts in the slot of a task of a role; nil for an
 	// executor with its start context.
 	Container func(role string, start []byte) (*yarnpb.ContainerLaunchContext, error)
@@ -58,7 +59,7 @@ func (o Opener) Open(ctx context.Context, p *plan.Plan, term int64, known []back
 		o.Container = o.executor(p, settings)
 	}
 	m := &master{Opener: o, plan: p, settings: settings, feed: backend.NewFeed(), news: make(chan struct{}, 1),
-		empty: make(chan struct{}), starts: map[string]backend.Start{}, gave: map[string]*yarnpb.Container{}, busy: map[string]bool{}}
+		empty: make(chan struct{}), lost: make(chan struct{}), starts: map[string]backend.Start{}, gave: map[string]*yarnpb.Container{}, busy: map[string]bool{}}
 	var err error
 	if m.scheduler, err = hadoop.NewMaster(o.Conf, func(context.Context) (rpc.Auth, error) { return rpc.Auth{Token: amrm}, nil }); err == nil {
 		m.scout, err = newScout(o, p, settings)

@@ -26,7 +26,7 @@ func (m *master) config(term int64, found bool) ledger.Config {
 		clocks.Replace = d - d/10 // before the session gives the job up
 	}
 	return ledger.Config{App: m.AM.App, Plan: m.plan, Shape: m.shape, Rule: rule, Kept: m.AM.Kept, Times: times, Gang: clocks, Named: m.named,
-		Master: gang.Holding{Size: m.counted(m.AM.Scheduler.Round(m.AM.Coordinator)), Node: m.Host, Partition: m.settings.MasterLabel}}
+		Master: gang.Holding{Size: m.counted(m.AM.Scheduler.Round(m.AM.Coordinator)), Node: m.named(m.Node), Partition: m.settings.MasterLabel}}
 }
 
 // rule is package gang's rule with its memory.

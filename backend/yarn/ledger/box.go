@@ -200,7 +200,7 @@ const insistMost = 6
 
 // watched says that a node's word on a container is awaited.
 func (l *Ledger) watched(b *box) bool {
-	return b.phase >= starting && (b.accepted || b.known) && (b.phase == starting || b.released || b.fault != "")
+	return b.phase >= starting && b.address != "" && (b.accepted || b.known) && (b.phase == starting || b.released || b.fault != "")
 }
 
 // expire gives up a container that never got as far as running.
@@ -225,7 +225,7 @@ func (l *Ledger) Started(id string, err error, certain bool, now time.Time) {
 		b.fault, b.killAt = "its node did not start it: "+err.Error(), now
 		l.faults.blame(b.slot.Node, l.sight.count)
 		if certain {
-			b.ever = false
+			b.ever, b.killAt = false, now.Add(l.Times.Insist)
 		}
 		l.drop(b)
 	default:

@@ -199,17 +199,32 @@ func (w *world) work(refuse, lose bool) {
 			w.book.Started(t.ID, nil, true, w.now)
 		}
 	}
-	for _, t := range k.Stop {
-		if c := w.there[t.ID]; c != nil && c.launched {
-			c.stopping = true
-		}
-	}
+	w.stop(k.Stop)
 	for _, t := range k.Status {
 		if c := w.there[t.ID]; c != nil && c.launched {
 			w.book.Seen(Status{ID: t.ID, Running: c.running, Ended: c.ended, Exit: c.exit, Text: c.text}, w.now)
 		}
 	}
 	w.conclude()
+	for n := 0; ; n++ { // what follows from it is done at once, and has an end
+		at := w.book.Wake(w.now)
+		if at.IsZero() || at.After(w.now) {
+			return
+		}
+		if n < 2 {
+			w.stop(w.book.Work(w.now).Stop)
+			continue
+		}
+		panic(fmt.Sprintf("wants to be called again at once, for ever: %v", at))
+	}
+}
+
+func (w *world) stop(tasks []Task) {
+	for _, t := range tasks {
+		if c := w.there[t.ID]; c != nil && c.launched {
+			c.stopping = true
+		}
+	}
 }
 
 // nodes lets containers that were told so begin to run, or end.
