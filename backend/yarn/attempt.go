@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -19,11 +20,9 @@ import (
 type Attempt struct {
 	AM     *AM
 	FS     storage.FS
-	Opener Opener // Host, URL and Log are the caller's to fill
-	// Local are the hosts that this node is called by: NM_HOST, as the node
-	// manager knows itself.
-	Host string
-	conf *conf.Conf
+	Opener Opener // URL and Log are the caller's to fill
+	Host   string // of this node, as its NodeManager names it
+	conf   *conf.Conf
 }
 
 // OpenAttempt reads the container in a directory. getenv gives the variables
@@ -54,7 +53,8 @@ func OpenAttempt(dir string, getenv func(string) string, log *slog.Logger) (*Att
 	if a.FS, err = Storage(a.AM.User)(a.conf); err != nil {
 		return nil, err
 	}
-	a.Opener = Opener{AM: a.AM, Conf: a.conf, Credentials: cred, FS: a.FS, Host: a.Host, Log: log}
+	a.Opener = Opener{AM: a.AM, Conf: a.conf, Credentials: cred, FS: a.FS, Log: log,
+		Node: net.JoinHostPort(a.Host, getenv("NM_PORT"))}
 	return a, nil
 }
 
