@@ -95,19 +95,50 @@ func (l *list[T]) UnmarshalJSON(b []byte) error {
 }
 
 // wrapped takes {"<any key>": list} as well as the bare list: versions differ in
-// whether a list of children has a name of its own inside.
+// whether a list of children has a name of its own inside. An object with more
+// keys than one is a single element.
 type wrapped[T any] []T
 
 func (w *wrapped[T]) UnmarshalJSON(b []byte) error {
-	var inner map[string]list[T]
-	if b = bytes.TrimSpace(b); len(b) > 0 && b[0] == '{' && json.Unmarshal(b, &inner) == nil {
-		*w = nil
-		for _, l := range inner {
-			*w = append(*w, l...)
+	if b = bytes.TrimSpace(b); len(b) > 0 && b[0] == '{' {
+		var inner map[string]json.RawMessage
+		if err := json.Unmarshal(b, &inner); err != nil {
+			return err
 		}
-		return nil
+		if len(inner) == 1 {
+			for _, only := range inner {
+				b = only
+			}
+		}
 	}
 	return json.Unmarshal(b, (*list[T])(w))
+}
+
+// maxDepth bounds nesting. Decoders of one's own read what they hold once for
+// every level, so a deep answer could cost its size times its depth.
+const maxDepth = 100
+
+var errDeep = fmt.Errorf("nested deeper than %d levels", maxDepth)
+
+// decode is json.Unmarshal for answers.
+func decode(b []byte, into any) error {
+	depth, quoted := 0, false
+	for i := 0; i < len(b); i++ {
+		switch c := b[i]; {
+		case quoted && c == '\\':
+			i++
+		case c == '"':
+			quoted = !quoted
+		case quoted:
+		case c == '{', c == '[':
+			if depth++; depth > maxDepth {
+				return errDeep
+			}
+		case c == '}', c == ']':
+			depth--
+		}
+	}
+	return json.Unmarshal(b, into)
 }
 
 // amount is a resource: "memory" and "vCores" and, from 3.0 on, a list of all.

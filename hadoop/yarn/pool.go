@@ -26,6 +26,7 @@ type Limits struct {
 // for it. Methods may be called by many at once.
 type Nodes struct {
 	limits Limits
+	config func(addr string, t *token.Token) rpc.Config
 	slots  chan struct{} // one for each call on its way
 
 	mu     sync.Mutex
@@ -50,7 +51,18 @@ func NewNodes(l Limits) *Nodes {
 	if l.Timeout <= 0 {
 		l.Timeout = time.Minute
 	}
-	return &Nodes{limits: l, slots: make(chan struct{}, l.Open), tokens: map[string]*token.Token{}, links: map[string]*link{}}
+	n := &Nodes{limits: l, slots: make(chan struct{}, l.Open), tokens: map[string]*token.Token{}, links: map[string]*link{}}
+	n.config = n.withToken
+	return n
+}
+
+func (n *Nodes) withToken(addr string, t *token.Token) rpc.Config {
+	return rpc.Config{
+		Addresses: []string{addr}, Protocol: containerProtocol, Idle: n.limits.Idle,
+		Auth:    func(context.Context) (rpc.Auth, error) { return rpc.Auth{Token: t}, nil },
+		Retry:   rpc.Retry{For: -1}, // the call's own timeout ends it
+		Timeout: n.limits.Timeout / 2,
+	}
 }
 
 // Keep takes the tokens of a register or allocate answer: the ResourceManager
@@ -127,11 +139,7 @@ func (n *Nodes) take(addr string) (*link, error) {
 		if len(n.links) >= n.limits.Open {
 			unused = n.evict(unused)
 		}
-		l = &link{client: rpc.New(rpc.Config{
-			Addresses: []string{addr}, Protocol: containerProtocol, Idle: n.limits.Idle,
-			Auth:  func(context.Context) (rpc.Auth, error) { return rpc.Auth{Token: t}, nil },
-			Retry: rpc.Retry{For: -1},
-		})}
+		l = &link{client: rpc.New(n.config(addr, t))}
 		n.links[addr] = l
 	}
 	l.users++

@@ -139,7 +139,7 @@ func (r *REST) get(ctx context.Context, address string, q url.Values, into any) 
 	if resp.StatusCode != http.StatusOK {
 		return nil, &Refusal{URL: address, Status: resp.StatusCode, Message: refusal(body)}
 	}
-	if err := json.Unmarshal(body, into); err != nil {
+	if err := decode(body, into); err != nil {
 		var syntax *json.SyntaxError
 		if errors.As(err, &syntax) {
 			err = fmt.Errorf("%w: %w", ErrNotJSON, err)
