@@ -50,7 +50,7 @@ func User(name string) Option {
 func New(values map[string]string, with ...Option) *Conf {
 	c := empty(with)
 	for k, v := range values {
-		c.values[k] = property{value: v, origin: "set"}
+		c.values[current(k)] = property{value: v, origin: "set"}
 	}
 	return c
 }

@@ -13,7 +13,7 @@ import (
 // Bounds of what is read: real sites have some hundred kilobytes, and an XML
 // reader may need twenty times a hostile file's size.
 const (
-	MaxBytes    = 4 << 20 // of one site file with all that it includes
+	MaxBytes    = 2 << 20 // of one site file with all that it includes
 	maxDepth    = 32      // elements inside each other
 	maxIncludes = 256
 	maxNesting  = 16 // includes inside each other
