@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/muster-project/muster/executor"
+	"github.com/muster-project/muster/executor/container"
 )
 
 // The hidden verbs are muster's own processes. People meet them in ps only.
@@ -44,6 +45,7 @@ func (e *Env) executorCommand() *cobra.Command {
 			out, _ := e.Stdout.(*os.File)
 			status := executor.Main(cmd.Context(), executor.Program{
 				Self: executor.Self("executor"), Environ: e.Environ, Stdin: in, Stdout: out, Stderr: e.Stderr,
+				Births: map[string]executor.Birth{"container": container.Birth},
 			}, args)
 			if status != 0 {
 				return verdictStatus(status)
