@@ -12,6 +12,7 @@ import (
 	"path"
 	"path/filepath"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/muster-project/muster/storage"
@@ -51,8 +52,9 @@ func (s *Sync) Fetch(ctx context.Context) error {
 // processes that write have ended.
 func (s *Sync) Flush(ctx context.Context) error { return s.round(ctx, true) }
 
-// Run goes both ways until ctx is done. What fails is tried again.
-func (s *Sync) Run(ctx context.Context) {
+// Run goes both ways until ctx is done, holding hold during each round. What
+// fails is tried again.
+func (s *Sync) Run(ctx context.Context, hold sync.Locker) {
 	every := s.Every
 	if every <= 0 {
 		every = everyDefault
@@ -67,7 +69,10 @@ func (s *Sync) Run(ctx context.Context) {
 			return
 		}
 		begin := time.Now()
-		if err := s.round(ctx, false); err != nil && ctx.Err() == nil && err.Error() != told {
+		hold.Lock()
+		err := s.round(ctx, false)
+		hold.Unlock()
+		if err != nil && ctx.Err() == nil && err.Error() != told {
 			told = err.Error()
 			s.log().Warn("checkpoints cannot be kept for now", "error", err)
 		}

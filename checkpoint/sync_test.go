@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"sync"
 	"testing"
 	"time"
 
@@ -155,7 +156,7 @@ func TestRunPublishesWhatStandsStill(t *testing.T) {
 		if err := n.Fetch(ctx); err != nil {
 			t.Fatal(err)
 		}
-		go func() { n.Run(ctx); done <- struct{}{} }()
+		go func() { n.Run(ctx, new(sync.Mutex)); done <- struct{}{} }()
 	}
 	all[0].write("model.pt", "whole")
 	deadline := time.After(20 * time.Second)

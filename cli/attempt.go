@@ -47,6 +47,7 @@ func (e *Env) attempt(ctx context.Context) error {
 			// Its container says where it lives; what it keeps lies with the job.
 			c.Root, c.Blobs, c.Cgroup = "", "", ""
 			c.Storage, c.User = storage, user
+			c.Saved, c.Checkpoint = c.Checkpoint, ""
 			c.Keep = path.Join(dir, "logs", fmt.Sprintf("%s-%d", c.Task.Role, c.Task.Index))
 		},
 		MailEvery: mailEvery, PageURL: a.Opener.URL,

@@ -18,7 +18,12 @@ import (
 )
 
 // finding is one line of doctor.
-type finding = backend.Diagnosis
+type finding struct {
+	Check   string `json:"check"`
+	Verdict string `json:"verdict"` // ok, warning, failed
+	Text    string `json:"text"`
+	Hint    string `json:"hint,omitempty"`
+}
 
 // checkTime bounds one check: a sick driver or file system must not hold the rest up.
 const checkTime = 10 * time.Second
@@ -100,7 +105,11 @@ func (e *Env) diagnoseAt(ctx context.Context, on string) ([]finding, error) {
 	if !ok {
 		return nil, faultf(exitUsage, "--on %s: has nothing to check", on)
 	}
-	return d.Diagnose(ctx), nil
+	var found []finding
+	for _, x := range d.Diagnose(ctx) {
+		found = append(found, finding(x))
+	}
+	return found, nil
 }
 
 func (e *Env) checkState(_ context.Context, p Paths) finding {

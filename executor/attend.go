@@ -48,9 +48,10 @@ func (e *executor) attend(ctx context.Context, dir string, tree *process.Tree, p
 			}
 		case <-tree.Done():
 			result := tree.Result()
-			d := ended{result: result, report: reports.read(true)}
+			d := ended{result: result, report: reports.read(true), at: time.Now()}
 			d.report.ready = !ready && isReady(dir, 0)
 			d.stderr = tail(logPath(dir, blamed(result), "err")) //nolint:contextcheck // the last words are read also when we are ending
+			e.saver.flush(ctx, e)
 			e.tell(ctx, d)
 			return
 		}

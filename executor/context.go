@@ -38,6 +38,9 @@ type Context struct {
 	// Keep is the directory that gets the logs of this task as chunks, one below it
 	// for each incarnation; LogDir is a directory of this node that gets links to
 	// them. Empty: not wanted.
+	// Saved is the job's checkpoint directory in that storage, which Checkpoint is
+	// kept in step with. Empty: every node sees Checkpoint itself.
+	Saved  string `json:"saved,omitempty"`
 	Keep   string `json:"keep,omitempty"`
 	LogDir string `json:"log_dir,omitempty"`
 

@@ -85,6 +85,7 @@ type executor struct {
 	letGo     bool              // a program could not bind its held port: the next one gets it free
 	signalled map[string]string // answers to Signal requests, by request
 	published map[string]string
+	saver     *saver           // nil where nodes share their files
 	keeping   []*keeping       // logs on their way to where they are kept
 	keepEnd   <-chan time.Time // once nothing else holds us: when they are given up
 	ending    error            // not nil: on the way out, and why
@@ -125,6 +126,7 @@ func Run(ctx context.Context, c Context, o Options) error {
 		beat: time.NewTicker(time.Hour), lease: time.NewTimer(time.Hour),
 	}
 	maps.Copy(e.published, o.Published)
+	e.saver = newSaver(e)
 	defer e.beat.Stop()
 	defer e.lease.Stop()
 	e.host = hostFor(c.Host, c.Address)

@@ -148,6 +148,7 @@ type ended struct {
 	result process.Result
 	report report
 	stderr []string
+	at     time.Time
 }
 
 func (d ended) apply(ctx context.Context, e *executor) {
@@ -156,6 +157,7 @@ func (d ended) apply(ctx context.Context, e *executor) {
 	i.usage = process.Usage{CPU: d.result.CPU}
 	i.tree = nil
 	x := verdict(d.result, d.stderr, e.Resources.Memory)
+	x.At = d.at
 	if port, held := clash(d.stderr, i.told); x.Failed() && port >= 0 {
 		e.blame(&x, port, held)
 	}

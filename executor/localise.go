@@ -45,6 +45,9 @@ func (e *executor) prepare(ctx context.Context, dir string, ports []plan.Port) (
 			return nil, fmt.Errorf("%s: cannot be made: %w", d, cause(err))
 		}
 	}
+	if err := e.saver.fetch(ctx, e); err != nil {
+		return nil, err
+	}
 	if err := e.localise(ctx, filepath.Join(dir, workDir)); err != nil {
 		return nil, err
 	}

@@ -40,6 +40,9 @@ func birth(ctx context.Context, dir string, environ []string, log *slog.Logger) 
 		return nil, fmt.Errorf("secret %s: not a start context: %w", SecretStart, err)
 	}
 	c.Root, c.Blobs = filepath.Join(dir, "task"), filepath.Join(dir, "blobs")
+	if c.Saved != "" {
+		c.Checkpoint = filepath.Join(dir, "checkpoint")
+	}
 	c.LogDir, _, _ = strings.Cut(node["LOG_DIRS"], ",")
 	born := &executor.Born{Published: map[string]string{}}
 	granted(ctx, &c, machine{smi: smi, get: nodeManager(node, c.User), root: "/", env: node}, born.Published, log)
