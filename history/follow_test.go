@@ -16,7 +16,12 @@ import (
 	"github.com/muster-project/muster/storage/local"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	if child() {
+		return
+	}
+	goleak.VerifyTestMain(m)
+}
 
 // follow collects in the background what Follow gives, until it ends.
 type follow struct {

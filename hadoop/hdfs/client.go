@@ -33,6 +33,7 @@ type Client struct {
 	nodes    datanode
 	bad      blacklist
 	asked    replicas
+	renewal  time.Duration // how often what is open is kept so
 
 	mu     sync.Mutex
 	closed bool
@@ -62,7 +63,8 @@ func New(c *conf.Conf, auth func(context.Context) (rpc.Auth, error)) (*Client, e
 			patience:  c.Duration("dfs.client.socket-timeout", time.Minute, time.Millisecond),
 			dial:      dial,
 		},
-		open: map[*Writer]bool{},
+		renewal: renewal,
+		open:    map[*Writer]bool{},
 	}, nil
 }
 

@@ -72,7 +72,7 @@ func (c *Client) drop(w *Writer) {
 }
 
 func (c *Client) renew(ctx context.Context) {
-	tick := time.NewTicker(renewal)
+	tick := time.NewTicker(c.renewal)
 	defer tick.Stop()
 	for {
 		select {

@@ -24,7 +24,7 @@ func TestMain(m *testing.M) {
 // confDir is the configuration of the cluster that the tests run against.
 func confDir(t testing.TB) string {
 	t.Helper()
-	dir := os.Getenv("HADOOP_CONF_DIR") //nolint:forbidigo // the cluster is told by the environment, as to every Hadoop client
+	dir := os.Getenv("HADOOP_CONF_DIR")
 	if dir == "" {
 		t.Fatal("HADOOP_CONF_DIR: not set: these tests need a cluster")
 	}
@@ -53,7 +53,7 @@ func client(t testing.TB) *hdfs.Client {
 func fresh(t testing.TB) (*FS, string) {
 	t.Helper()
 	fsys := New(client(t))
-	dir := "/tmp/muster-test/" + strings.NewReplacer("/", "-", ":", "-").Replace(t.Name())
+	dir := "/tmp/muster-storage-test/" + strings.NewReplacer("/", "-", ":", "-").Replace(t.Name())
 	ctx := context.WithoutCancel(t.Context())
 	if err := fsys.Remove(ctx, dir); err != nil {
 		t.Fatal(err)
