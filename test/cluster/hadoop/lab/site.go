@@ -119,8 +119,8 @@ func (c *Cluster) yarn() map[string]string {
 
 		// Quick: what a production cluster leaves at seconds and minutes.
 		"yarn.resourcemanager.nodemanagers.heartbeat-interval-ms": "250",
-		"yarn.nm.liveness-monitor.expiry-interval-ms":             "15000",
-		"yarn.am.liveness-monitor.expiry-interval-ms":             "30000",
+		"yarn.nm.liveness-monitor.expiry-interval-ms":             "20000",
+		"yarn.am.liveness-monitor.expiry-interval-ms":             "60000",
 		"yarn.resourcemanager.connect.retry-interval.ms":          "500",
 		"yarn.resourcemanager.connect.max-wait.ms":                "120000",
 		"yarn.nodemanager.sleep-delay-before-sigkill.ms":          "2000",
