@@ -97,8 +97,9 @@ func (r *RM) ResourceTypes(ctx context.Context) ([]*yarnpb.ResourceTypeInfo, err
 	return resp.GetTypes(), err
 }
 
-// DelegationToken asks for a token that logs in where there is no Kerberos: only
-// a caller who logged in by Kerberos gets one. Its service is empty; set it.
+// DelegationToken asks for a token that logs in where there is no Kerberos. On a
+// secure cluster only a caller who logged in by Kerberos gets one. Its service is
+// empty; set it.
 func (r *RM) DelegationToken(ctx context.Context, renewer string) (*token.Token, error) {
 	resp, err := call[ipcpb.GetDelegationTokenResponse](ctx, r, "getDelegationToken", &ipcpb.GetDelegationTokenRequest{Renewer: &renewer})
 	return token.FromProto(resp.GetToken()), err

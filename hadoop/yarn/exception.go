@@ -49,8 +49,7 @@ func failure(x *yarnpb.SerializedException) error {
 
 // message is what the server said, without the class and the stack behind it.
 func message(err error) string {
-	var r *rpc.RemoteError
-	if errors.As(err, &r) {
+	if r, ok := errors.AsType[*rpc.RemoteError](err); ok {
 		return r.Message
 	}
 	return ""
@@ -58,6 +57,6 @@ func message(err error) string {
 
 // answered tells that a server decided: repeating would not help.
 func answered(err error) bool {
-	var r *rpc.RemoteError
-	return errors.As(err, &r) && !errors.Is(err, rpc.Standby) && !errors.Is(err, rpc.Retriable)
+	_, ok := errors.AsType[*rpc.RemoteError](err)
+	return ok && !errors.Is(err, rpc.Standby) && !errors.Is(err, rpc.Retriable)
 }

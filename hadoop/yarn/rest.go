@@ -97,8 +97,7 @@ func (r *REST) rm(ctx context.Context, path string, q url.Values, into any) (htt
 	for i := range r.base {
 		n := (first + i) % len(r.base)
 		h, err := r.get(ctx, r.base[n]+path, q, into)
-		var refused *Refusal
-		if err == nil || errors.As(err, &refused) && refused.Status < http.StatusInternalServerError {
+		if s := status(err); err == nil || s > 0 && s < http.StatusInternalServerError {
 			r.at.Store(int32(n))
 			return h, err
 		}
@@ -140,8 +139,7 @@ func (r *REST) get(ctx context.Context, address string, q url.Values, into any) 
 		return nil, &Refusal{URL: address, Status: resp.StatusCode, Message: refusal(body)}
 	}
 	if err := decode(body, into); err != nil {
-		var syntax *json.SyntaxError
-		if errors.As(err, &syntax) {
+		if _, ok := errors.AsType[*json.SyntaxError](err); ok {
 			err = fmt.Errorf("%w: %w", ErrNotJSON, err)
 		}
 		return nil, fmt.Errorf("%s: %w", address, err)

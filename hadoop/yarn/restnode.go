@@ -129,8 +129,7 @@ type rawDevice struct {
 
 // status is the HTTP status that an error is about, or 0.
 func status(err error) int {
-	var r *Refusal
-	if errors.As(err, &r) {
+	if r, ok := errors.AsType[*Refusal](err); ok {
 		return r.Status
 	}
 	return 0
