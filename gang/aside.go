@@ -11,7 +11,9 @@ import (
 // nothing else will ever be given back: after Yield the youngest of them ends.
 // If others hold something their end may bring what is lacking, so it waits for
 // Stall without any movement on the nodes. It is one at a time: the next one is
-// the youngest only from then on, and waits as long. It is never the head.
+// the youngest only from then on, and waits as long. It is never the head, and
+// never for a head that may be dead: a job that comes back remembers no tickets,
+// and would step aside for the same dead head again and again.
 func (d *decider) stepAside(rivals []Member) {
 	self := *d.sight.self
 	if rivals[len(rivals)-1].compare(self) > 0 {
@@ -20,28 +22,32 @@ func (d *decider) stepAside(rivals []Member) {
 	}
 	head := rivals[0]
 	d.last = d.last.see(head.App, d.now)
-	d.watch()
-	span, why := d.in.Times.Yield, "only gathering gangs hold anything"
-	since := d.last.since
-	if others := d.in.View.Foreign + d.sight.holders(); others > 0 {
+	others := d.in.View.Foreign + d.sight.holders()
+	d.watch(others > 0)
+	span, why, since := d.in.Times.Yield, "only gathering gangs hold anything", d.alone
+	if others > 0 {
 		if d.in.Nodes == nil {
 			return
 		}
-		span, why = d.in.Times.Stall, fmt.Sprintf("%d other applications hold resources and none was given back", others)
-		if d.still.since.After(since) {
-			since = d.still.since
-		}
+		span, why, since = d.in.Times.Stall, fmt.Sprintf("%d other applications hold resources and none was given back", others), d.still.since
 	}
-	waited := d.now.Sub(since)
-	if waited < span || d.now.Sub(d.in.View.At) > 2*d.in.Times.Look {
+	waited := min(d.now.Sub(since), d.now.Sub(d.last.since))
+	if waited < span || !head.proved || d.now.Sub(d.in.View.At) > 2*d.in.Times.Look {
 		return
 	}
 	text := fmt.Sprintf("stepped aside for %s%s: for %s %s, and this is the youngest of %d", head.App, named(head), waited.Round(roundTo), why, len(rivals)+1)
 	d.out.Aside = &Aside{App: self.App, Ticket: self.Ticket, Partitions: self.Partitions, Head: head.App, At: d.now, Text: text}
 }
 
-// watch notes since when nothing was given out or back on the nodes.
-func (d *decider) watch() {
+// watch notes since when nobody else holds anything, and since when nothing was
+// given out or back on the nodes.
+func (d *decider) watch(others bool) {
+	switch {
+	case others:
+		d.alone = time.Time{}
+	case d.alone.IsZero():
+		d.alone = d.now
+	}
 	var used Size
 	for _, n := range d.in.Nodes {
 		used = used.Plus(n.Used, 1)

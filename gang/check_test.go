@@ -45,12 +45,17 @@ func (w *world) older(a, b *app) bool {
 
 // notice is the time after which everybody must have learnt of something: a
 // look-up with its delay, and a beat.
-func (w *world) notice() time.Duration { return w.times.Look + w.lag + 2*w.every + 2*tick }
+func (w *world) notice() time.Duration { return w.demand.Look + w.lag + 2*w.every + 2*tick }
 
 // check holds the present to what must be true at every moment.
 func (w *world) check() {
 	if w.quiet {
 		return
+	}
+	for _, j := range w.jobs {
+		if at := w.now.Sub(epoch); j.due > 0 && j.outcome == "" && at > j.due {
+			w.fault("%s is not over", j.id)
+		}
 	}
 	for _, n := range w.nodes {
 		if used := w.usedOn(n); !used.Fits(n.size) {
@@ -80,7 +85,7 @@ func (w *world) blind() bool {
 	at := w.now.Sub(epoch)
 	for _, spans := range [][]span{w.reportsOff, w.ticketsOff} {
 		for _, s := range spans {
-			if at >= s.from && at < s.to+w.times.Dead+w.times.Stale {
+			if at >= s.from && at < s.to+w.demand.Dead+w.demand.Stale {
 				return true
 			}
 		}
@@ -129,7 +134,7 @@ func (w *world) checkHolds(a *app) {
 	if a.holdsSince.IsZero() {
 		a.holdsSince = w.now
 	}
-	if most := w.times.Try + w.notice(); w.now.Sub(a.holdsSince) > most {
+	if most := w.demand.Try + w.notice(); w.now.Sub(a.holdsSince) > most {
 		w.fault("%s holds slots for %v although an older gang gathers", a.job.id, w.now.Sub(a.holdsSince))
 	}
 }
@@ -139,13 +144,13 @@ func (w *world) completes(a *app) {
 	if w.quiet || a.asSince.IsZero() {
 		return
 	}
-	margin := w.times.Try + w.notice()
+	margin := w.demand.Try + w.notice()
 	for _, o := range w.apps {
 		if o == a || !gathers(o) || o.asSince.IsZero() || !meet(a, o) || o.queue != a.queue || !w.older(a, o) {
 			continue
 		}
 		t, _ := w.truth(o)
-		if w.now.Sub(t.Time) > w.times.Starve+margin && w.now.Sub(o.asSince) > margin && w.now.Sub(a.asSince) > margin {
+		if w.now.Sub(t.Time) > w.demand.Starve+margin && w.now.Sub(o.asSince) > margin && w.now.Sub(a.asSince) > margin {
 			w.fault("%s is complete before %s, which is older and has waited for %v", a.job.id, o.job.id, w.now.Sub(t.Time))
 		}
 	}

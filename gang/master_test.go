@@ -15,7 +15,9 @@ type job struct {
 	priority        int
 	master          gang.Size
 	arrive, run     time.Duration
-	keepers         int // who submits again
+	due             time.Duration // over by then, if not 0
+	keepers         int           // who submits again
+	forgets         bool          // planted: they do not name the first application
 
 	apps      []*app
 	granted   bool          // so says its journal

@@ -37,7 +37,7 @@ func (s *State) judge(app string, v View, t Times, now time.Time) sight {
 		if !a.Stamp.IsZero() {
 			last, ok := s.stamps[a.ID]
 			if !ok || fresh && !last.value.Equal(a.Stamp) {
-				last = stamp{value: a.Stamp, at: now}
+				last = stamp{value: a.Stamp, at: now, moved: ok}
 			}
 			seen[a.ID] = last
 		}
@@ -47,11 +47,12 @@ func (s *State) judge(app string, v View, t Times, now time.Time) sight {
 			continue
 		}
 		if a.Stamp.IsZero() {
-			m.Gathering = a.Visible && a.Progress == 0
+			m.Gathering, m.proved = a.Visible && a.Progress == 0, true
 			if !a.Visible && !v.Tickets {
 				out.blind = "neither the progress of " + a.ID + " nor its ticket can be read"
 			}
 		} else {
+			m.proved = seen[a.ID].moved
 			m.Gathering = now.Sub(seen[a.ID].at) < t.Dead && (!a.Visible || a.Progress == 0)
 		}
 		out.others = append(out.others, m)

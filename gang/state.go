@@ -18,6 +18,7 @@ type State struct {
 	stamps map[string]stamp // of the ticket files, by application
 	head   watched          // who is first of those that meet this gang
 	last   watched          // this gang is the last one behind that head
+	alone  time.Time        // since when only gathering gangs hold anything
 	still  stillness        // since when nothing moves on the nodes
 
 	try   attempt // backfill
@@ -30,6 +31,7 @@ type State struct {
 type stamp struct {
 	value time.Time // as the file system told it
 	at    time.Time // when it was first seen so
+	moved bool      // it was seen to change: somebody refreshes it
 }
 
 type watched struct {

@@ -60,6 +60,7 @@ type Member struct {
 	Partitions []string
 	Launched   time.Time // its own first attempt; Ticket.Time may be earlier
 	Gathering  bool      // its gang is not complete
+	proved     bool      // it was seen to live, as far as that can be seen
 }
 
 // before orders members; two that claim the same ticket are told apart by their

@@ -22,6 +22,7 @@ type world struct {
 	jobs       []*job
 	files      map[string]time.Time // ticket directory
 	times      gang.Times
+	demand     gang.Times // what check demands: times, unless a rule is planted out
 	decide     policy
 	every      time.Duration // between two beats
 	lag        time.Duration // reports may be as old as this
@@ -29,8 +30,9 @@ type world struct {
 	events     []happening
 	reportsOff []span
 	ticketsOff []span
-	noNodes    bool // masters see no node reports
-	quiet      bool // check nothing while it runs: the end counts
+	noNodes    bool          // masters see no node reports
+	patience   time.Duration // of the resource manager with a silent master
+	quiet      bool          // check nothing while it runs: the end counts
 	notes      []string
 	broken     []string
 	serials    int
@@ -57,7 +59,7 @@ func quickTimes() gang.Times {
 
 func newWorld(seed uint64) *world {
 	w := &world{
-		files: map[string]time.Time{}, times: quickTimes(), decide: gang.Decide, every: time.Second,
+		files: map[string]time.Time{}, times: quickTimes(), demand: quickTimes(), patience: time.Minute, decide: gang.Decide, every: time.Second,
 		manager: manager{now: epoch, rng: rand.New(rand.NewPCG(seed, 1)), queues: map[string]*leaf{}},
 	}
 	w.queues["q"] = &leaf{name: "q", guaranteed: 100, maximum: 100}
@@ -90,7 +92,9 @@ func (w *world) submit(j *job) {
 	w.serials++
 	a := &app{id: fmt.Sprintf("a%04d", w.serials), user: j.user, queue: j.queue, parts: j.parts, priority: j.priority, job: j, need: j.need, masterSize: j.master}
 	if len(j.apps) > 0 {
-		a.first = j.apps[0].id
+		if !j.forgets {
+			a.first = j.apps[0].id
+		}
 		w.note("%s submitted again as %s", j.id, a.id)
 	} else {
 		j.keeper = make([]keeper, max(1, j.keepers))
@@ -153,7 +157,7 @@ func (w *world) step() {
 		if a.job == nil && a.state != gang.Over && !w.now.Before(a.until) {
 			w.end(a)
 		}
-		if a.hands != nil && w.now.Sub(a.beaten) > time.Minute { // the resource manager gives a silent master up
+		if a.hands != nil && w.now.Sub(a.beaten) > w.patience { // the resource manager gives a silent master up
 			w.disturbed = w.now
 			w.fail(a)
 		}
