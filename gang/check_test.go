@@ -1,6 +1,7 @@
 package gang_test
 
 import (
+	"slices"
 	"time"
 
 	"github.com/muster-project/muster/gang"
@@ -26,10 +27,8 @@ func gathers(a *app) bool {
 
 func meet(a, b *app) bool {
 	for _, p := range a.parts {
-		for _, q := range b.parts {
-			if p == q {
-				return true
-			}
+		if slices.Contains(b.parts, p) {
+			return true
 		}
 	}
 	return false

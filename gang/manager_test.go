@@ -23,7 +23,6 @@ type manager struct {
 	serial int
 	past   []picture // the newest last
 	admins bool      // everybody may see everybody's progress
-	log    func(format string, args ...any)
 }
 
 type machine struct {

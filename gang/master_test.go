@@ -1,6 +1,7 @@
 package gang_test
 
 import (
+	"maps"
 	"slices"
 	"time"
 
@@ -188,10 +189,7 @@ func (w *world) obey(m *master) {
 	if d.Where != nil {
 		a.where = map[string]map[string]int{}
 		for class, at := range d.Where {
-			a.where[class] = map[string]int{}
-			for node, n := range at {
-				a.where[class][node] = n
-			}
+			a.where[class] = maps.Clone(at)
 		}
 	}
 	if !d.Complete {
