@@ -119,6 +119,12 @@ func reaches(q *queue, label string) bool {
 	return label == "" || q.Labels == nil || slices.Contains(q.Labels, "*") || slices.Contains(q.Labels, label)
 }
 
+// nothing says that a queue has no share of a label's nodes: access alone gives
+// none.
+func nothing(q *queue, label string) bool {
+	return label != "" && len(q.Partitions) > 0 && q.Partitions[label].Max.IsZero()
+}
+
 // user gives what a queue knows of one of its users.
 func user(q *queue, name string) (hadoop.UserShare, bool) {
 	for _, u := range q.Users {

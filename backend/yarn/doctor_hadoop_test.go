@@ -49,8 +49,10 @@ func TestDoctorFinds(t *testing.T) {
 		c.Layout.Root = "/user/alice/.muster-doctor-test"
 		b := New(c)
 		defer func() {
-			if b.fs != nil && user == "alice" {
-				_ = b.fs.Remove(context.WithoutCancel(ctx), c.Layout.Root)
+			if b.fs != nil && user == "alice" && change["fs.defaultFS"] == "" {
+				if err := b.fs.Remove(context.WithoutCancel(ctx), c.Layout.Root); err != nil {
+					t.Error(err)
+				}
 			}
 			_ = b.Close()
 		}()

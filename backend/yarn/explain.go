@@ -65,7 +65,7 @@ func (b *Backend) situation(ctx context.Context, ref backend.Ref, m moment) (sit
 	if err != nil {
 		return s, b.unreachable(err)
 	}
-	s.Started = slices.ContainsFunc(attempts, func(a *yarnpb.AttemptReport) bool {
+	s.Started = s.State == yarnpb.AppState_RUNNING || slices.ContainsFunc(attempts, func(a *yarnpb.AttemptReport) bool {
 		return a.GetAmContainerId().GetId() != 0 && a.GetState() != yarnpb.AttemptState_ATTEMPT_FAILED
 	})
 	app, err := b.web.App(ctx, id)

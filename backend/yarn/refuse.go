@@ -247,8 +247,7 @@ func (r *refusal) labels(q *queue) {
 		if q == nil {
 			return
 		}
-		part, given := q.Partitions[label]
-		if !reaches(q, label) || given && part.Max.IsZero() && !r.idle(label) {
+		if !reaches(q, label) || nothing(q, label) && !r.idle(label) {
 			hint := "that queue may use no label"
 			if reach := slices.DeleteFunc(known, func(l string) bool { return !reaches(q, l) }); len(reach) > 0 {
 				hint = "that queue may use: " + strings.Join(reach, ", ")

@@ -16,7 +16,7 @@ func (w *why) nodes(l lack) bool {
 		return false
 	}
 	if w.queue != nil {
-		if part, ok := w.queue.Partitions[l.label]; !reaches(w.queue, l.label) || l.label != "" && ok && part.Max.IsZero() {
+		if !reaches(w.queue, l.label) || nothing(w.queue, l.label) {
 			w.add(reasonLabel, nil, "submit it to another queue, or ask an administrator for a capacity of that label",
 				"queue %s has nothing of the nodes with the label %s", w.Queue, l.label)
 			return false
