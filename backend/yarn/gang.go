@@ -1,6 +1,7 @@
 package yarn
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -126,7 +127,8 @@ const asideLimit = time.Minute
 
 // asideOf is the note that a coordinator leaves which stepped aside.
 func (m *master) asideOf(a *gang.Aside) *Aside {
-	return &Aside{App: m.AM.App, Ticket: m.AM.Ticket, TicketTime: a.Ticket.Time, Head: a.Head, At: a.At, Reason: a.Text}
+	return &Aside{App: m.AM.App, Ticket: cmp.Or(m.AM.Ticket, m.AM.App), TicketTime: a.Ticket.Time, Priority: a.Ticket.Priority,
+		Partitions: m.scout.partitions, Head: a.Head, At: a.At, Reason: a.Text}
 }
 
 // noteAside writes why this coordinator ends although the job has not.

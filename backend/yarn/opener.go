@@ -42,8 +42,9 @@ type Opener struct {
 var _ backend.Opener = Opener{}
 
 // Open registers with the resource manager and looks what became of the slots
-// that the journal knows.
-func (o Opener) Open(ctx context.Context, p *plan.Plan, term int64, known []backend.Slot) (backend.Gang, error) {
+// that the journal knows. The term does not matter here: the resource manager
+// has one coordinator at a time, and tells an older one so.
+func (o Opener) Open(ctx context.Context, p *plan.Plan, _ int64, known []backend.Slot) (backend.Gang, error) {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
@@ -70,7 +71,7 @@ func (o Opener) Open(ctx context.Context, p *plan.Plan, term int64, known []back
 	}
 	m.nodes = hadoop.NewNodes(hadoop.Limits{Timeout: nodeLimit})
 	m.life, m.end = context.WithCancel(context.WithoutCancel(ctx))
-	if err := m.open(ctx, term, known); err != nil {
+	if err := m.open(ctx, known); err != nil {
 		m.shut()
 		if errors.Is(err, hadoop.ErrGone) {
 			err = fmt.Errorf("%w: %w", err, backend.ErrSuperseded)
@@ -84,24 +85,21 @@ func (o Opener) Open(ctx context.Context, p *plan.Plan, term int64, known []back
 // nodeLimit bounds one call of a node. What is not answered is asked again.
 const nodeLimit = 20 * time.Second
 
-// open registers, and looks at the other gangs meanwhile: one of both is always
-// the slower one.
-func (m *master) open(ctx context.Context, term int64, known []backend.Slot) error {
-	looked := make(chan view, 1)
-	m.owned.Go(func() { looked <- m.scout.look(m.life) })
-	m.book = ledger.New(m.config(term, len(known) > 0), known, time.Now())
+// open registers, and looks at the other gangs meanwhile: what is asked for waits
+// for both.
+func (m *master) open(ctx context.Context, known []backend.Slot) error {
+	m.book = ledger.New(m.config(len(known) > 0), known, time.Now())
+	m.looking = true
+	m.owned.Go(func() {
+		v := m.scout.look(m.life)
+		_ = m.put(func(time.Time) { m.looking = false; m.see(v) })
+	})
 	r, err := m.scheduler.Register(ctx, m.Host, m.URL)
 	if err != nil {
 		return err
 	}
 	m.registered(r, time.Now())
-	select {
-	case v := <-looked:
-		m.see(v)
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
+	return nil
 }
 
 // registered notes what an answer to register says.

@@ -2,9 +2,11 @@ package yarn
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/muster-project/muster/gang"
@@ -40,7 +42,7 @@ type view struct {
 }
 
 func newScout(o Opener, p *plan.Plan, s *Settings) (*scout, error) {
-	sc := &scout{fs: o.FS, am: o.AM, partitions: s.Partitions(p), firsts: map[string]*yarnpb.ApplicationReport{}, log: o.Log}
+	sc := &scout{fs: o.FS, am: o.AM, partitions: partitions(s, p, o.AM.Partition), firsts: map[string]*yarnpb.ApplicationReport{}, log: o.Log}
 	auth, ok := clientAuth(o)
 	if !ok {
 		return sc, nil
@@ -81,33 +83,62 @@ func (s *scout) look(ctx context.Context) view {
 	ctx, cancel := context.WithTimeout(ctx, lookLimit)
 	defer cancel()
 	v := view{View: gang.View{At: time.Now()}}
-	stamps, err := s.stamps(ctx)
-	if s.says("tickets", err) {
-		v.Tickets = s.fs != nil
+	var stamps map[string]time.Time
+	var reports []*yarnpb.ApplicationReport
+	var nodes []*yarnpb.NodeReport
+	var queue *yarnpb.QueueInfo
+	var errs [5]error
+	var calls sync.WaitGroup
+	calls.Go(func() { stamps, errs[0] = s.stamps(ctx) })
+	if s.rm != nil {
+		states := []yarnpb.AppState{yarnpb.AppState_ACCEPTED, yarnpb.AppState_RUNNING}
+		calls.Go(func() { reports, errs[1] = s.rm.Applications(ctx, hadoop.Filter{States: states}) })
+		calls.Go(func() { nodes, errs[2] = s.rm.Nodes(ctx) })
+		calls.Go(func() { queue, errs[3] = s.rm.Queue(ctx, s.am.Queue) })
+		calls.Go(func() { errs[4] = s.labels(ctx) })
 	}
+	calls.Wait()
+	v.Tickets = s.says("tickets", errs[0]) && s.fs != nil
 	if s.rm == nil {
 		return v
 	}
-	reports, err := s.rm.Applications(ctx, hadoop.Filter{States: []yarnpb.AppState{yarnpb.AppState_ACCEPTED, yarnpb.AppState_RUNNING}})
-	if s.says("applications", err) {
+	if s.says("applications", errs[1]) {
 		v.Reports = true
 		s.gangs(ctx, &v.View, reports, stamps)
 	}
-	nodes, err := s.rm.Nodes(ctx)
-	if s.says("nodes", err) {
-		v.nodes = s.nodesOf(ctx, nodes)
+	s.says("labels", errs[4])
+	if s.says("nodes", errs[2]) {
+		v.nodes = s.nodesOf(nodes)
 	}
-	queue, err := s.rm.Queue(ctx, s.am.Queue)
-	if s.says("queue", err) {
+	if s.says("queue", errs[3]) {
 		v.shares = sharesOf(s.am.Scheduler, queue, s.partitions)
 	}
 	return v
+}
+
+// labels asks once which labels there are.
+func (s *scout) labels(ctx context.Context) error {
+	if s.exclusive != nil {
+		return nil
+	}
+	labels, err := s.rm.NodeLabels(ctx)
+	if err != nil {
+		return err
+	}
+	s.exclusive = map[string]bool{}
+	for _, l := range labels {
+		s.exclusive[strings.ToLower(l.GetName())] = l.GetExclusive()
+	}
+	return nil
 }
 
 // says logs once what cannot be seen.
 func (s *scout) says(what string, err error) bool {
 	if err == nil {
 		return true
+	}
+	if errors.Is(err, context.Canceled) {
+		return false // nobody waits for it any more
 	}
 	if s.failed != what+err.Error() {
 		s.failed = what + err.Error()
@@ -205,16 +236,7 @@ func (s *scout) application(r *yarnpb.ApplicationReport) gang.Application {
 const partitionsTag = "partitions:"
 
 // nodesOf reads the running nodes.
-func (s *scout) nodesOf(ctx context.Context, reports []*yarnpb.NodeReport) []gang.Node {
-	if s.exclusive == nil {
-		labels, err := s.rm.NodeLabels(ctx)
-		if s.says("labels", err) {
-			s.exclusive = map[string]bool{}
-			for _, l := range labels {
-				s.exclusive[strings.ToLower(l.GetName())] = l.GetExclusive()
-			}
-		}
-	}
+func (s *scout) nodesOf(reports []*yarnpb.NodeReport) []gang.Node {
 	var out []gang.Node
 	for _, r := range reports {
 		n := gang.Node{Name: named(s.am.Scheduler, hadoop.NodeAddr(r.GetNodeId())), Rack: r.GetRack(),

@@ -1,6 +1,7 @@
 package yarn
 
 import (
+	"cmp"
 	"net"
 	"time"
 
@@ -11,7 +12,7 @@ import (
 )
 
 // config is what the ledger of this coordinator is made with.
-func (m *master) config(term int64, found bool) ledger.Config {
+func (m *master) config(found bool) ledger.Config {
 	rule := &rule{}
 	if found {
 		rule.state = gang.Resume()
@@ -43,7 +44,7 @@ func (r *rule) Next() { r.state = r.state.Next() }
 // as few nodes as fit, unless the job says otherwise.
 func (m *master) shape(r *plan.Role) ledger.Shape {
 	own := m.settings.Role(r.Name)
-	s := ledger.Shape{Size: m.counted(m.AM.Scheduler.Round(m.settings.SizeOf(r))), Partition: own.NodeLabel}
+	s := ledger.Shape{Size: m.counted(m.AM.Scheduler.Round(m.settings.SizeOf(r))), Partition: cmp.Or(own.NodeLabel, m.AM.Partition)}
 	if !m.most.IsZero() {
 		s.Most = m.counted(m.most)
 	}

@@ -6,8 +6,6 @@ import (
 	"io/fs"
 	"path"
 	"time"
-
-	"github.com/muster-project/muster/storage"
 )
 
 // Tickets are empty files, one for each gang that is not complete, named by its
@@ -66,7 +64,7 @@ func (s *scout) lay(ctx context.Context, dir string, wanted bool) error {
 	}
 	w, err := s.fs.Create(ctx, file, 0o644)
 	if errors.Is(err, fs.ErrNotExist) {
-		if err = makeShared(ctx, s.fs, dir); err == nil {
+		if err = s.makeShared(ctx, dir); err == nil {
 			w, err = s.fs.Create(ctx, file, 0o644)
 		}
 	}
@@ -79,7 +77,18 @@ func (s *scout) lay(ctx context.Context, dir string, wanted bool) error {
 	return w.Close()
 }
 
-// makeShared makes a directory for all users.
-func makeShared(ctx context.Context, fsys storage.FS, dir string) error {
-	return fsys.Mkdir(ctx, dir, openMode)
+// makeShared makes the directories of a path below the shared one, each of them
+// for all users.
+func (s *scout) makeShared(ctx context.Context, dir string) error {
+	var steps []string
+	for at := dir; at != s.am.Shared && len(at) > 1; at = path.Dir(at) {
+		steps = append(steps, at)
+	}
+	steps = append(steps, s.am.Shared)
+	for i := range steps {
+		if err := s.fs.Mkdir(ctx, steps[len(steps)-1-i], openMode); err != nil {
+			return err
+		}
+	}
+	return nil
 }

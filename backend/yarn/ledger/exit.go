@@ -3,6 +3,7 @@ package ledger
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -107,19 +108,13 @@ func usage(text string, virtual bool) (used, limit string) {
 	return m[1], m[2]
 }
 
-// brief is the part of YARN's diagnostics that is worth reading: without Java's
-// stack traces and empty lines, on one line.
+// brief is the part of YARN's diagnostics that is worth reading: without times,
+// Java's stack traces, and what it says of every container, on one line.
 func brief(text string) string {
 	var out []string
 	for line := range strings.Lines(text) {
-		line = strings.TrimSpace(line)
-		switch {
-		case line == "", strings.HasPrefix(line, "at "), strings.HasPrefix(line, "... "), strings.HasPrefix(line, "[") && strings.HasSuffix(line, "]"):
-			continue
-		case strings.HasPrefix(line, "For more detailed output"), strings.HasPrefix(line, "Dump of the process-tree"):
-			continue
-		}
-		if n := len(out); n > 0 && out[n-1] == line {
+		line = strings.TrimSpace(stamp.ReplaceAllString(strings.TrimSpace(line), ""))
+		if line == "" || slices.ContainsFunc(noise, func(p string) bool { return strings.HasPrefix(line, p) }) || slices.Contains(out, line) {
 			continue
 		}
 		out = append(out, line)
@@ -129,6 +124,16 @@ func brief(text string) string {
 		s = strings.ToValidUTF8(s[:reasonLongest], "") + " …"
 	}
 	return s
+}
+
+// stamp is the time that nodes put before what they say.
+var stamp = regexp.MustCompile(`^\[[0-9]{4}-[0-9]{2}-[0-9]{2} [0-9:.,]+\]`)
+
+// noise are the beginnings of lines that say nothing of this container.
+var noise = []string{
+	"at ", "... ", "For more detailed output", "Dump of the process-tree", "|- ", "Exception from container-launch",
+	"Container id:", "Exit code:", "Error file:", "Last 4096 bytes of", "Container exited with a non-zero exit code",
+	"Container killed on request", "Killed by external signal", "java.io.", "Shell error output: Nonzero exit code",
 }
 
 func after(text string) string {
