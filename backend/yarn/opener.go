@@ -1,6 +1,7 @@
 package yarn
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -114,7 +115,7 @@ func (m *master) registered(r *hadoop.Registration, now time.Time) {
 
 // executor is what starts in a task's slot.
 func (o Opener) executor(p *plan.Plan, s *Settings) func(string, []byte) (*yarnpb.ContainerLaunchContext, error) {
-	filesystem := o.Conf.String("fs.defaultFS", "")
+	filesystem := cmp.Or(o.AM.Filesystem, o.Conf.String("fs.defaultFS", ""))
 	hdfs := o.Credentials.ByKind(token.KindHDFS)
 	return func(role string, start []byte) (*yarnpb.ContainerLaunchContext, error) {
 		return ExecutorContainer(o.AM, s, p, role, start, hdfs).Proto(filesystem)

@@ -42,7 +42,7 @@ type view struct {
 }
 
 func newScout(o Opener, p *plan.Plan, s *Settings) (*scout, error) {
-	sc := &scout{fs: o.FS, am: o.AM, partitions: partitions(s, p, o.AM.Partition), firsts: map[string]*yarnpb.ApplicationReport{}, log: o.Log}
+	sc := &scout{fs: o.FS, am: o.AM, partitions: partitions(s, p, o.AM.Label), firsts: map[string]*yarnpb.ApplicationReport{}, log: o.Log}
 	auth, ok := clientAuth(o)
 	if !ok {
 		return sc, nil

@@ -44,7 +44,7 @@ func (r *rule) Next() { r.state = r.state.Next() }
 // as few nodes as fit, unless the job says otherwise.
 func (m *master) shape(r *plan.Role) ledger.Shape {
 	own := m.settings.Role(r.Name)
-	s := ledger.Shape{Size: m.counted(m.AM.Scheduler.Round(m.settings.SizeOf(r))), Partition: cmp.Or(own.NodeLabel, m.AM.Partition)}
+	s := ledger.Shape{Size: m.counted(m.AM.Scheduler.Round(m.settings.SizeOf(r))), Partition: cmp.Or(own.NodeLabel, m.AM.Label)}
 	if !m.most.IsZero() {
 		s.Most = m.counted(m.most)
 	}
