@@ -78,6 +78,10 @@ type rawUser struct {
 	AMUsed  *amount `json:"AMResourceUsed"`
 	Limit   *amount `json:"userResourceLimit"`
 	Weight  *number `json:"userWeight"`
+
+	Resources struct {
+		List list[rawUsage] `json:"resourceUsagesByPartition"`
+	} `json:"resources"`
 }
 
 func (r rawCapacityQueue) queue(parent string) *Queue {
@@ -101,8 +105,13 @@ func (r rawCapacityQueue) queue(parent string) *Queue {
 		if u.Weight != nil {
 			weight = float64(*u.Weight)
 		}
+		parts := map[string]Resource{}
+		for _, p := range u.Resources.List {
+			parts[p.Name] = p.Used.resource()
+		}
 		q.Users = append(q.Users, UserShare{
-			Name: u.Name, Running: u.Active.int(), Pending: u.Waiting.int(), Used: u.Used.resource(),
+			Partitions: parts,
+			Name:       u.Name, Running: u.Active.int(), Pending: u.Waiting.int(), Used: u.Used.resource(),
 			AMUsed: u.AMUsed.resource(), Limit: u.Limit.resource(), Weight: weight,
 		})
 	}

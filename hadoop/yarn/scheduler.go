@@ -70,7 +70,8 @@ type UserShare struct {
 	Running, Pending int
 	Used             Resource
 	AMUsed           Resource
-	Limit            Resource // at this moment: it moves with use
+	Limit            Resource            // at this moment: it moves with use
+	Partitions       map[string]Resource // used, by label: Limit holds in each of them
 	Weight           float64
 }
 
