@@ -162,15 +162,11 @@ func (d *digestMD5) pick(p map[string][]string) (Protection, string, error) {
 			}
 		}
 	}
-	return 0, "", fmt.Errorf("%w: the server offers %s with ciphers %s; %v is the least allowed, with ciphers %s",
-		ErrProtection, list(offer), list(known), d.least, list(ciphers))
-}
-
-func list(words []string) string {
-	if len(words) == 0 {
-		return "none"
+	have := strings.Join(offer, ", ")
+	if slices.Contains(offer, qops[Privacy]) {
+		have += fmt.Sprintf(" with ciphers %s, but known are %s", strings.Join(known, ", "), strings.Join(ciphers, ", "))
 	}
-	return strings.Join(words, ", ")
+	return 0, "", fmt.Errorf("%w: the server offers %s; the least allowed is %v (%s)", ErrProtection, have, d.least, qops[d.least])
 }
 
 // digestCount is the nonce count: each exchange has a nonce of its own.

@@ -139,7 +139,7 @@ func TestDigestRefuses(t *testing.T) {
 		{name: "no nonce", challenge: `qop="auth",algorithm=md5-sess`, want: ErrDigest, says: "nonce"},
 		{name: "another algorithm", challenge: strings.Replace(good, "md5-sess", "md5", 1), want: ErrDigest, says: `"md5"`},
 		{name: "two nonces", challenge: good + `,nonce="def"`, want: ErrDigest, says: "nonce stands twice"},
-		{name: "too weak", challenge: good, least: Integrity, want: ErrProtection, says: "offers auth with"},
+		{name: "too weak", challenge: good, least: Integrity, want: ErrProtection, says: "offers auth; the least allowed is integrity (auth-int)"},
 		{name: "integrity where privacy is wanted", challenge: strings.Replace(good, `"auth"`, `"auth,auth-int"`, 1), least: Privacy, want: ErrProtection, says: "auth, auth-int"},
 		{name: "no cipher", challenge: strings.Replace(good, `"auth"`, `"auth-conf",cipher="des,rc4-40"`, 1), want: ErrProtection, says: "des, rc4-40"},
 		{name: "unknown qop", challenge: strings.Replace(good, `"auth"`, `"auth-quantum"`, 1), want: ErrProtection, says: "auth-quantum"},

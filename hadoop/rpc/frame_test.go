@@ -34,8 +34,8 @@ func TestFrameMemory(t *testing.T) {
 }
 
 func TestFrameTooLargeToSend(t *testing.T) {
-	text := string(make([]byte, MaxFrame))
-	if _, err := frame(&ipcpb.GetDelegationTokenRequest{Renewer: &text}); !errors.Is(err, errTooLarge) {
+	m := &ipcpb.RpcSasl{State: ipcpb.RpcSasl_WRAP.Enum(), Token: make([]byte, MaxFrame)}
+	if _, err := frame(m); !errors.Is(err, errTooLarge) {
 		t.Errorf("got %v, want %v", err, errTooLarge)
 	}
 }

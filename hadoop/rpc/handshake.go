@@ -2,6 +2,7 @@ package rpc
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"time"
@@ -35,6 +36,9 @@ func handshake(ctx context.Context, nc net.Conn, address, protocol string, clien
 }
 
 func shake(ctx context.Context, nc net.Conn, address, protocol string, clientID []byte, a Auth, least Protection) (*pipe, error) {
+	if a.Token == nil && a.Kerberos == nil && a.User == "" {
+		return nil, &setupError{errors.New("there is neither user nor token to call with")}
+	}
 	p := newPipe(nc, address)
 	method, sasl := methodSimple, byte(authNone)
 	if a.Token != nil || a.Kerberos != nil {
