@@ -13,7 +13,6 @@ func Decide(s State, in Snapshot, now time.Time) (State, Decision) {
 		d.began = now
 	}
 	d.sight = d.judge(in.App, in.View, in.Times, now)
-	d.room = newRoom(in.Nodes)
 	d.held = count(in.Held)
 	d.decide()
 	d.out.Ticket = !d.out.Complete && d.out.Refuse == nil && d.out.Aside == nil
@@ -41,6 +40,7 @@ func (d *decider) decide() {
 		d.serve()
 		return
 	}
+	d.room = newRoom(d.in.Nodes)
 	if !d.lapsed && d.lacking() == nil {
 		d.finish() // it came together, by whatever right: complete gangs block nobody
 		return

@@ -3,12 +3,12 @@ package gang
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"slices"
 )
 
-// packBudget bounds the search for a placement. Gangs of one class never need
-// it; those of several find theirs at the first try nearly always.
+// packBudget bounds the search for a placement, beyond one walk over the nodes.
+// Gangs of one class never need it; those of several find theirs at the first
+// try nearly always.
 const packBudget = 50_000
 
 // packed is what a search for a placement found.
@@ -22,7 +22,7 @@ type packed struct {
 // where. It fills node after node with as many of the most demanding class as
 // fit, then of the next; where that fails it goes back and tries fewer.
 func pack(classes []Class, r room) packed {
-	s := &packing{classes: slices.Clone(classes), spots: r.spots, dead: map[string]bool{}, budget: packBudget}
+	s := &packing{classes: slices.Clone(classes), spots: r.spots, dead: map[string]bool{}, budget: packBudget + 4*len(r.spots)*(len(classes)+1)}
 	slices.SortStableFunc(s.classes, func(a, b Class) int {
 		return cmp.Or(cmp.Compare(r.weight(b), r.weight(a)), cmp.Compare(a.Name, b.Name))
 	})
@@ -187,18 +187,16 @@ func (r room) with(need []Class, held []Slot) room {
 
 // beside is the room beside the held slots, which count for PerNode.
 func (r room) beside(held []Slot) room {
+	on := map[string]map[string]int{}
+	for _, h := range held {
+		if on[h.Node] == nil {
+			on[h.Node] = map[string]int{}
+		}
+		on[h.Node][h.Class]++
+	}
 	out := room{spots: slices.Clone(r.spots)}
 	for i := range out.spots {
-		s := &out.spots[i]
-		s.has = maps.Clone(s.has)
-		for _, h := range held {
-			if h.Node == s.name {
-				if s.has == nil {
-					s.has = map[string]int{}
-				}
-				s.has[h.Class]++
-			}
-		}
+		out.spots[i].has = on[out.spots[i].name]
 	}
 	return out
 }
