@@ -31,7 +31,9 @@ type Activities struct {
 
 // AppActivities tells why an application gets no containers. The scheduler
 // records only once it is asked, and for a few seconds: this waits for what it
-// records until it is there or the context ends; then Note says so.
+// records until it is there or the context ends; then Note says so. Nothing is
+// recorded while every node is full, since a full node is not looked at: give
+// the context a few seconds.
 func (r *REST) AppActivities(ctx context.Context, id AppID) (Activities, error) {
 	for {
 		var raw struct {

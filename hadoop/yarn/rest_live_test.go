@@ -20,8 +20,9 @@ func TestLiveREST(t *testing.T) {
 	}
 	n := NewNodes(Limits{})
 	defer n.Close()
-	largest := RoundingOf(liveConf(t), "").Max
-	cs := gather(ctx, t, m, n, 1, &yarnpb.AllocateRequest{Ask: []*yarnpb.ResourceRequest{ask(100, 3, Resource{Memory: largest.Memory, VCores: 1})}})
+	// More than half of a node, so that none is full: a full one is not even looked at.
+	size := Resource{Memory: RoundingOf(liveConf(t), "").Max.Memory * 5 / 8, VCores: 1}
+	cs := gather(ctx, t, m, n, 1, &yarnpb.AllocateRequest{Ask: []*yarnpb.ResourceRequest{ask(100, 3, size)}})
 
 	rest, err := NewREST(liveConf(t), liveUser, nil)
 	if err != nil {
@@ -70,7 +71,7 @@ func TestLiveREST(t *testing.T) {
 			t.Errorf("activities: %+v, %v", why, err)
 		}
 	}
-	release := &yarnpb.AllocateRequest{Ask: []*yarnpb.ResourceRequest{ask(0, 3, Resource{Memory: largest.Memory, VCores: 1})}}
+	release := &yarnpb.AllocateRequest{Ask: []*yarnpb.ResourceRequest{ask(0, 3, size)}}
 	for _, c := range cs {
 		release.Release = append(release.Release, c.GetId())
 	}
