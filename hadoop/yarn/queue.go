@@ -17,7 +17,7 @@ func queueAnswer(name string, q *yarnpb.QueueInfo, err error) (*yarnpb.QueueInfo
 	switch {
 	case err == nil && q.GetName() != "":
 		return q, nil
-	case err == nil, strings.Contains(message(err), "Unknown queue"):
+	case err == nil, strings.Contains(message(err), "Unknown queue"), strings.Contains(message(err), "does not exist"):
 		return nil, fmt.Errorf("%s: %w", name, ErrNoQueue)
 	}
 	return nil, err
