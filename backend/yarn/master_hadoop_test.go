@@ -467,6 +467,36 @@ func TestPackingOnTheCluster(t *testing.T) {
 	b.close(event.Outcome{State: event.Stopped})
 }
 
+// Tasks that must not share a node do not, and one too many waits and says why.
+func TestSpreadOnTheCluster(t *testing.T) {
+	for name, tc := range map[string]struct{ tasks, granted int }{"as many as nodes": {2, 2}, "one more": {3, 0}} {
+		t.Run(name, func(t *testing.T) {
+			w := role("worker", tc.tasks, tc.tasks, small())
+			b := newBench(t, w)
+			b.plan.Native = map[string]any{Name: map[string]any{"placement": map[string]any{"kind": placeSpread}}}
+			b.open(1)
+			b.request(ask(1, tc.tasks, w))
+			if tc.granted == 0 {
+				e := <-b.gang.Events()
+				for e.Waiting != nil && !strings.Contains(strings.Join(e.Waiting.Reasons, " "), "one on each node") {
+					e = <-b.gang.Events()
+				}
+				if e.Waiting == nil {
+					if e.Refused == nil {
+						t.Errorf("%s, want Waiting or Refused", said(e))
+					}
+				}
+				b.close(event.Outcome{State: event.Stopped})
+				return
+			}
+			if slots := b.grants(tc.granted); slots[0].Node == slots[1].Node {
+				t.Errorf("both are on %s", slots[0].Node)
+			}
+			b.close(event.Outcome{State: event.Stopped})
+		})
+	}
+}
+
 // Two gangs that do not fit together run one after the other, and the second one
 // holds nothing while it waits.
 func TestTwoGangsOnTheCluster(t *testing.T) {

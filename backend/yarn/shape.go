@@ -48,9 +48,14 @@ func (m *master) shape(r *plan.Role) ledger.Shape {
 	if !m.most.IsZero() {
 		s.Most = m.counted(m.most)
 	}
-	switch own.Placement.Kind {
+	at := own.Placement
+	s.Away, s.Together, s.Racks = at.Away, at.Together, at.Scope == scopeRack
+	switch at.Kind {
 	case placeSpread:
-		s.PerNode = 1
+		s.Spread = true
+		if !s.Racks {
+			s.PerNode = 1
+		}
 	case placePack:
 		s.Pack = true
 	default:

@@ -1,12 +1,9 @@
 package ledger
 
 import (
-	"cmp"
 	"maps"
 	"slices"
 	"time"
-
-	"github.com/muster-project/muster/gang"
 )
 
 // Any is the resource name that every node answers to.
@@ -124,15 +121,13 @@ func (l *Ledger) wanted(class int64, now time.Time) lines {
 	switch {
 	case q.where[role.Name] != nil:
 		return l.strict(q.where[role.Name])
-	case sh.PerNode > 0:
-		if places := l.apart(class, sh, n); places != nil {
-			return l.strict(places)
-		}
+	case l.constrained(q) && l.sight.nodes != nil:
+		return l.strict(l.seated(q)[role.Name])
 	case sh.Pack && now.Before(q.since.Add(l.Times.Pack)):
 		if old := l.asked[class]; len(old) > 1 && old[Any].count == n {
 			return old // a plan is kept while it is carried out
 		}
-		if places := l.together(class, sh, n); places != nil {
+		if places := l.together(sh, n); places != nil {
 			return l.strict(places)
 		}
 	}
@@ -152,6 +147,9 @@ func (l *Ledger) requestOf(class int64) *request {
 // themselves but on nothing above them.
 func (l *Ledger) strict(places map[string]int) lines {
 	out := lines{}
+	if len(places) == 0 {
+		return nil
+	}
 	for node, n := range places {
 		out[node] = line{count: n, relax: true}
 		for _, above := range []string{l.rack(node), Any} {
@@ -205,79 +203,4 @@ func (l *Ledger) countDown(class int64, node string) {
 	if len(lines) == 0 {
 		delete(l.asked, class)
 	}
-}
-
-// room is what each usable node of a class has free, without what this job is
-// giving back.
-func (l *Ledger) room(sh Shape) []gang.Node {
-	var out []gang.Node
-	for _, n := range l.sight.nodes {
-		if n.Partition != sh.Partition || l.faults.blocked[n.Name] {
-			continue
-		}
-		free := gang.Size{}
-		for k, v := range n.Capability {
-			free[k] = v - n.Used[k]
-		}
-		n.Capability = free
-		out = append(out, n)
-	}
-	return out
-}
-
-// together chooses as few nodes as hold n more of a class: one that fits all as
-// tightly as possible, else the roomiest first. It is nil if the nodes are
-// unknown or too full.
-func (l *Ledger) together(class int64, sh Shape, n int) map[string]int {
-	type seat struct {
-		name string
-		fits int
-	}
-	var seats []seat
-	for _, node := range l.room(sh) {
-		if k := sh.Size.Into(node.Capability, 1<<20); k > 0 {
-			seats = append(seats, seat{node.Name, k})
-		}
-	}
-	slices.SortFunc(seats, func(a, b seat) int { return cmp.Or(cmp.Compare(b.fits, a.fits), cmp.Compare(a.name, b.name)) })
-	out := map[string]int{}
-	for i := 0; n > 0 && i < len(seats); i++ {
-		// The last node that is needed is the smallest one that suffices.
-		if seats[i].fits >= n {
-			for i+1 < len(seats) && seats[i+1].fits >= n {
-				i++
-			}
-		}
-		k := min(n, seats[i].fits)
-		out[seats[i].name] = k
-		n -= k
-	}
-	if n > 0 {
-		return nil
-	}
-	return out
-}
-
-// apart chooses nodes for n more of a class that must not share one. It is nil
-// if the nodes are unknown; fewer than n if there are not enough.
-func (l *Ledger) apart(class int64, sh Shape, n int) map[string]int {
-	if l.sight.nodes == nil {
-		return nil
-	}
-	taken := map[string]int{}
-	for _, b := range l.boxes {
-		if r := l.roleOf(b.class); r != nil && r == l.roleOf(class) {
-			taken[b.slot.Node]++
-		}
-	}
-	out := map[string]int{}
-	for _, node := range l.room(sh) {
-		// A node whose room this job's own outstanding ask is taking right now
-		// looks full and is asked again; it answers or it does not.
-		if k := min(n, sh.PerNode-taken[node.Name]); k > 0 && sh.Size.Into(node.Capability, k) >= k {
-			out[node.Name] = k
-			n -= k
-		}
-	}
-	return out
 }

@@ -11,6 +11,9 @@ import (
 // rule has clocks of its own, so it is asked whenever something is gathered.
 func (l *Ledger) Conclude(now time.Time) {
 	l.Missing(now)
+	for _, q := range l.requests {
+		q.seats = nil
+	}
 	for range concludeMost {
 		l.grown = false
 		l.decide(now)
@@ -61,7 +64,7 @@ func (l *Ledger) decide(now time.Time) {
 		l.stepAside(q, "lost slots of its gang could not be replaced: it gathers anew", nil, now)
 	}
 	if !q.complete {
-		l.waits(q, d.Waiting, now)
+		l.waits(q, append(d.Waiting, l.unseated(q)...), now)
 	}
 }
 

@@ -32,6 +32,12 @@ type Shape struct {
 	Partition string
 	PerNode   int  // at most this many on one node; 0 is no limit
 	Pack      bool // on as few nodes as fit
+	// Spread has each task in a place of its own; Away are the roles that must
+	// not share a place with it, Together those that must. A place is a node, or
+	// a rack if Racks is set.
+	Spread         bool
+	Away, Together []string
+	Racks          bool
 }
 
 // Rule is the gang rule with its memory; see package gang. A rule that starts

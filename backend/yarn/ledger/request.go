@@ -19,6 +19,7 @@ type request struct {
 	granted  map[plan.TaskID]string
 	want     map[int64]int             // what the rule lets be outstanding, by class
 	where    map[string]map[string]int // on which nodes, if that matters
+	seats    map[string]map[string]int // the plan of a gang with constraints
 	complete bool                      // the minimum was granted
 	settled  bool                      // its executors are being started: what comes later is not wanted
 	refused  bool
