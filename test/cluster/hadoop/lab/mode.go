@@ -78,6 +78,8 @@ var modes = map[string]Mode{
 			"yarn.node-labels.enabled":                 "false",
 			"yarn.scheduler.maximum-allocation-mb":     "12288",
 			"yarn.scheduler.maximum-allocation-vcores": "16",
+			// A master in Java may take a minute to register on a machine that has other work.
+			"yarn.am.liveness-monitor.expiry-interval-ms": "300000",
 		},
 		Capacity: map[string]string{
 			"root.queues":           "default",
