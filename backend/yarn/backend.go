@@ -16,6 +16,7 @@ import (
 	"github.com/muster-project/muster/backend"
 	"github.com/muster-project/muster/event"
 	"github.com/muster-project/muster/hadoop/conf"
+	"github.com/muster-project/muster/hadoop/hdfs"
 	"github.com/muster-project/muster/hadoop/rpc"
 	hadoop "github.com/muster-project/muster/hadoop/yarn"
 	"github.com/muster-project/muster/plan"
@@ -125,7 +126,11 @@ func (b *Backend) Close() error {
 	if b.web == nil {
 		return nil
 	}
-	return errors.Join(b.web.Close(), b.rm.Close())
+	err := errors.Join(b.web.Close(), b.rm.Close())
+	if f, ok := b.fs.(interface{ Client() *hdfs.Client }); ok {
+		err = errors.Join(err, f.Client().Close())
+	}
+	return err
 }
 
 // FS is the cluster's file system.

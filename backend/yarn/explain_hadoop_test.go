@@ -270,18 +270,19 @@ func TestExplainMasters(t *testing.T) {
 // are told, with the resource manager's numbers.
 func TestExplainUserLimitAndQueueMaximum(t *testing.T) {
 	b := newClient(t, "bob", "")
-	h := newHolder(t, b, rolePlan("bob", "ops", nil, roleOfSize(5, 1024)))
-	h.ask(Size{Memory: 1024, VCores: 1}, "", "", 5)
+	// Nodes whose label is not exclusive lend up to four more to the queue.
+	h := newHolder(t, b, rolePlan("bob", "ops", nil, roleOfSize(9, 1024)))
+	h.ask(Size{Memory: 1024, VCores: 1}, "", "", 9)
 	h.hold(2)
 	r := h.explained(reasonUserLimit)
 	q := b.queueTruth(t, "ops")
 	u := at(q, "users", "user", "username=bob")
-	same(t, r, "used_memory_mib", at(u, "resourcesUsed", "memory"))
+	same(t, r, "used_memory_mib", at(u, "resources", "resourceUsagesByPartition", "partitionName=", "used", "memory"))
 	same(t, r, "limit_memory_mib", at(u, "userResourceLimit", "memory"))
 	r = h.explained(reasonQueueMaximum)
-	same(t, r, "used_memory_mib", at(q, "resourcesUsed", "memory"))
+	same(t, r, "used_memory_mib", at(q, "resources", "resourceUsagesByPartition", "partitionName=", "used", "memory"))
 	same(t, r, "maximum_memory_mib", at(q, "maxEffectiveCapacity", "memory"))
-	same(t, r, "asked_memory_mib", 1024.0*float64(5-len(h.held)))
+	same(t, r, "asked_memory_mib", 1024.0*float64(9-len(h.held)))
 }
 
 // A label that the queue has nothing of.

@@ -46,8 +46,9 @@ func (r *refusal) fit(q *queue) {
 			if n.label == r.partition(r.settings.MasterLabel, q) {
 				n.roles = append(n.roles, &plan.Role{Name: coordinatorRole, Instances: spec.Count{Min: 1, Max: 1}})
 			}
-			r.share(n, q)
-			r.nodes(n)
+			if r.reachable(n.label, q) && r.share(n, q) {
+				r.nodes(n)
+			}
 		}
 	}
 }
@@ -65,7 +66,13 @@ func (r *refusal) size(role *plan.Role) Size {
 	if role.Name == coordinatorRole {
 		return r.cluster.Scheduler.Round(r.settings.Coordinator)
 	}
-	return r.cluster.Scheduler.Round(r.settings.SizeOf(role))
+	size := r.cluster.Scheduler.Round(r.settings.SizeOf(role))
+	for _, name := range parts(size) {
+		if r.cluster.Types != nil && !slices.Contains(r.cluster.Types, name) {
+			size = size.With(name, 0) // said by resources
+		}
+	}
+	return size
 }
 
 // needs are the roles of a stage by the partition that they ask in.
@@ -120,14 +127,15 @@ func key(name string) string {
 	return ""
 }
 
-// share compares a gang with what its queue may have at most.
-func (r *refusal) share(n need, q *queue) {
+// share compares a gang with what its queue may have at most, and says whether
+// it is within that.
+func (r *refusal) share(n need, q *queue) bool {
 	if q == nil {
-		return
+		return true
 	}
 	part, ok := q.Partitions[n.label]
 	if !ok || part.Max.IsZero() {
-		return // said by labels, or not known
+		return true // not known, or no node is there
 	}
 	most := part.Max
 	for _, m := range r.cluster.machines(n.label, true) {
@@ -144,16 +152,16 @@ func (r *refusal) share(n need, q *queue) {
 	}
 	if len(over) > 0 {
 		r.say(where(n), "ask for fewer tasks or smaller ones, for a range of instances, or in another queue", "%s (%s)%s", strings.Join(over, "; "), text, in(n.label))
-		return
+		return false
 	}
-	r.userLimit(n, q, part)
+	return r.userLimit(n, q, part)
 }
 
 // userLimit refuses what one user alone may never hold. The scheduler lets a
 // user pass the limit by one container, so that one is taken off.
-func (r *refusal) userLimit(n need, q *queue, part hadoop.Share) {
+func (r *refusal) userLimit(n need, q *queue, part hadoop.Share) bool {
 	if q.UserLimitFactor <= 0 || part.Min.IsZero() {
-		return
+		return true
 	}
 	var there Size
 	for _, m := range r.cluster.machines(n.label, true) {
@@ -163,11 +171,12 @@ func (r *refusal) userLimit(n need, q *queue, part hadoop.Share) {
 	most := r.dominant(part.Min, there) * q.UserLimitFactor
 	for _, role := range n.roles {
 		if role.Instances.Min > 0 && r.dominant(total.Sub(r.size(role)), there) <= most {
-			return
+			return true
 		}
 	}
 	r.say(where(n), "ask for fewer tasks or smaller ones, or in another queue", "%s at once (%s)%s, one user of queue %s has at most %g × its share of %s",
 		say(total), text, in(n.label), queueOf(r.plan), q.UserLimitFactor, say(part.Min))
+	return false
 }
 
 // dominant is the largest part that a size takes of what is there, as the
@@ -193,7 +202,7 @@ func (r *refusal) sum(n need) (Size, string) {
 		if name == coordinatorRole {
 			name = "coordinator"
 		}
-		text = append(text, fmt.Sprintf("%s %d × %s", name, role.Instances.Min, say(size)))
+		text = append(text, fmt.Sprintf("%s %d × (%s)", name, role.Instances.Min, say(size)))
 	}
 	return total, strings.Join(text, "; ")
 }

@@ -64,10 +64,14 @@ func (w *why) shares(l lack) {
 	if !ok || u.Limit.IsZero() || l.label != "" {
 		return
 	}
-	told := w.said("User capacity has reached its maximum limit")
-	if names := w.over(u.Used, l.total, u.Limit); told || w.exceeds(u.Used, Size{}.With(nameMemory, 1), u.Limit) {
-		w.add(reasonUserLimit, numbers(map[string]Size{"used": u.Used, "limit": u.Limit, "asked": l.total}, names),
+	used := u.Used
+	if part, known := u.Partitions[l.label]; known {
+		used = part
+	}
+	// A user may pass the limit by one container, so what is asked says nothing.
+	if names := w.over(used, l.total, u.Limit); w.said("User capacity has reached its maximum limit") || w.exceeds(used, Size{}, u.Limit) {
+		w.add(reasonUserLimit, numbers(map[string]Size{"used": used, "limit": u.Limit, "asked": l.total}, names),
 			"wait until jobs of yours have ended, use another queue, or ask an administrator for a higher user-limit-factor",
-			"you use %s of the %s that one user of queue %s may have at present; %s need %s more", only(u.Used, names), only(u.Limit, names), w.Queue, l.text(), only(l.total, names))
+			"%s has %s of the %s that one user of queue %s may have at present; %s need %s more", w.User, only(used, names), only(u.Limit, names), w.Queue, l.text(), only(l.total, names))
 	}
 }

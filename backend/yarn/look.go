@@ -3,6 +3,7 @@ package yarn
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 
 	"golang.org/x/sync/errgroup"
@@ -30,6 +31,14 @@ func (b *Backend) look(ctx context.Context) (*cluster, error) {
 	ask(func(ctx context.Context) (err error) { c.Submits, err = b.submits(ctx); return err })
 	var told *queue
 	ask(func(ctx context.Context) (err error) { told, err = b.queues(ctx); return err })
+	var over hadoop.Overview
+	g.Go(func() error {
+		var err error
+		if over, err = b.web.Overview(inner); err != nil {
+			b.Log.Debug("what the scheduler counts cannot be read", "error", err)
+		}
+		return nil
+	})
 	var running map[string]string
 	g.Go(func() error {
 		var err error
@@ -55,13 +64,13 @@ func (b *Backend) look(ctx context.Context) (*cluster, error) {
 	} else {
 		amend(c.Root, told)
 	}
-	b.read(c, running)
+	b.read(c, running, over)
 	return c, nil
 }
 
 // read takes from the configuration that the resource manager runs with what it
 // says of its scheduler; the client's own stands in where that is not known.
-func (b *Backend) read(c *cluster, running map[string]string) {
+func (b *Backend) read(c *cluster, running map[string]string, over hadoop.Overview) {
 	conf := b.Conf
 	if running != nil {
 		conf = conf.With(running)
@@ -71,6 +80,7 @@ func (b *Backend) read(c *cluster, running map[string]string) {
 	kind := conf.String("yarn.resourcemanager.scheduler.class", "CapacityScheduler")
 	c.Scheduler = Scheduler{Kind: kind[strings.LastIndexByte(kind, '.')+1:], Rounding: hadoop.RoundingOf(conf, kind),
 		HostPort: conf.Bool("yarn.scheduler.include-port-in-node-name", false)}
+	c.Scheduler.Sees = sees(c.Scheduler.Kind, over.Counted, c.Types)
 	runtimes := conf.Strings("yarn.nodemanager.runtime.linux.allowed-runtimes")
 	switch executor := conf.String("yarn.nodemanager.container-executor.class", ""); {
 	case strings.Contains(strings.Join(runtimes, ","), "docker") && strings.Contains(executor, "LinuxContainerExecutor"):
@@ -78,6 +88,19 @@ func (b *Backend) read(c *cluster, running map[string]string) {
 	case running != nil:
 		c.Docker = "no" // sites keep one file for all daemons
 	}
+}
+
+// sees is what a scheduler counts. Where the capacity scheduler does not say, it
+// may be memory alone, as by default; sites with GPUs must have set more, so
+// only cores are in doubt and left out: a false refusal is worse than none.
+func sees(kind string, told, types []string) []string {
+	switch {
+	case !strings.Contains(kind, "Capacity"):
+		return nil
+	case told != nil:
+		return told
+	}
+	return slices.DeleteFunc(slices.Clone(types), func(name string) bool { return name == nameCores })
 }
 
 func (b *Backend) machines(ctx context.Context) ([]machine, error) {

@@ -159,12 +159,10 @@ func (w *why) exceeds(used, asked, most Size) bool {
 	if most.IsZero() {
 		return false
 	}
-	for _, name := range parts(asked) {
-		if w.Cluster.Scheduler.Counts(name) && used.Get(name)+asked.Get(name) > most.Get(name) {
-			return true
-		}
-	}
-	return false
+	total := used.Add(asked)
+	return slices.ContainsFunc(parts(total), func(name string) bool {
+		return w.Cluster.Scheduler.Counts(name) && total.Get(name) > most.Get(name)
+	})
 }
 
 // only prints some parts of a size, those that are nothing too.

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/muster-project/muster/plan"
+	"github.com/muster-project/muster/spec"
 )
 
 // refusal judges one plan against what is known of a cluster. Pure.
@@ -143,9 +144,9 @@ func (r *refusal) lifetime(q *queue) {
 	most := time.Duration(q.MaxLifetime) * time.Second
 	switch asked := r.settings.Lifetime; {
 	case asked > most:
-		r.say("native.yarn.lifetime", "", "%s asked, %s ends every job after %s", asked, q.Path, most)
+		r.say("native.yarn.lifetime", "", "%s asked, %s ends every job after %s", spec.Duration(asked), q.Path, spec.Duration(most))
 	case time.Duration(r.plan.Timeout.Run) > most:
-		r.warn("timeout.run", "", "%s asked, %s ends every job after %s", time.Duration(r.plan.Timeout.Run), q.Path, most)
+		r.warn("timeout.run", "", "%s asked, %s ends every job after %s", r.plan.Timeout.Run, q.Path, spec.Duration(most))
 	}
 }
 
@@ -244,12 +245,9 @@ func (r *refusal) labels(q *queue) {
 			r.say(path, meant(label, known), "%s: the cluster has no such node label", label)
 			return
 		}
-		if q == nil {
-			return
-		}
-		if !reaches(q, label) || nothing(q, label) && !r.idle(label) {
+		if !r.reachable(label, q) {
 			hint := "that queue may use no label"
-			if reach := slices.DeleteFunc(known, func(l string) bool { return !reaches(q, l) }); len(reach) > 0 {
+			if reach := slices.DeleteFunc(known, func(l string) bool { return !r.reachable(l, q) }); len(reach) > 0 {
 				hint = "that queue may use: " + strings.Join(reach, ", ")
 			}
 			r.say(path, hint, "queue %s may not use nodes with the label %s", queueOf(r.plan), label)
@@ -260,6 +258,14 @@ func (r *refusal) labels(q *queue) {
 		name := r.plan.Roles[i].Name
 		check(r.settings.Role(name).NodeLabel, r.path(name, "node_label"))
 	}
+}
+
+// reachable says whether a queue may use the nodes of a label, if there is one.
+func (r *refusal) reachable(label string, q *queue) bool {
+	if _, known := r.cluster.Labels[label]; !known && label != "" {
+		return false
+	}
+	return q == nil || reaches(q, label) && (!nothing(q, label) || r.idle(label))
 }
 
 // idle says that no node of a label runs: then a queue has nothing of it, which

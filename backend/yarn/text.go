@@ -1,6 +1,7 @@
 package yarn
 
 import (
+	"bytes"
 	"context"
 	"crypto/rand"
 	"encoding/json"
@@ -94,11 +95,14 @@ func publishBytes(ctx context.Context, fsys storage.FS, name string, mode fs.Fil
 }
 
 func artefact(list []backend.Artefact, name string, v any) ([]backend.Artefact, error) {
-	data, err := json.MarshalIndent(v, "", "  ")
-	if err != nil {
+	var out bytes.Buffer
+	e := json.NewEncoder(&out)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	if err := e.Encode(v); err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
-	return append(list, backend.Artefact{Name: name, Data: append(data, '\n')}), nil
+	return append(list, backend.Artefact{Name: name, Data: out.Bytes()}), nil
 }
 
 // sketch is a container for people: its files, environment and command.
