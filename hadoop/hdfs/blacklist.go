@@ -22,16 +22,15 @@ type failed struct {
 	at   time.Time
 }
 
-func (b *blacklist) add(n *hdfspb.DatanodeInfo) {
-	if n == nil {
-		return
-	}
+func (b *blacklist) add(nodes ...*hdfspb.DatanodeInfo) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.nodes == nil {
 		b.nodes = map[string]failed{}
 	}
-	b.nodes[n.GetId().GetDatanodeUuid()] = failed{node: n, at: time.Now()}
+	for _, n := range nodes {
+		b.nodes[n.GetId().GetDatanodeUuid()] = failed{node: n, at: time.Now()}
+	}
 }
 
 func (b *blacklist) list() []*hdfspb.DatanodeInfo {

@@ -139,11 +139,10 @@ func TestWhoIsAtFaultWhenAPipelineDoesNotComeUp(t *testing.T) {
 
 func TestNodesThatFailedAreLeftOutForSomeTime(t *testing.T) {
 	var b blacklist
-	b.add(nil)
 	nodes := located().Locs
+	b.add()
 	b.add(nodes[0])
-	b.add(nodes[0])
-	b.add(nodes[2])
+	b.add(nodes[0], nodes[2])
 	if n := len(b.list()); n != 2 {
 		t.Errorf("%d nodes, want 2", n)
 	}

@@ -38,7 +38,7 @@ func (w *Writer) openBlock(ctx context.Context) (*stream, error) {
 		if ctx.Err() != nil || n == attempts {
 			return nil, err
 		}
-		w.client.bad.add(bad)
+		w.client.bad.add(w.client.suspects(ctx, lb, bad, err)...)
 		abandon := &hdfspb.AbandonBlockRequest{B: lb.GetB(), Src: &w.src, Holder: &w.holder, FileId: &w.file}
 		if err := w.client.call(ctx, "abandonBlock", abandon, &hdfspb.VoidResponse{}); err != nil {
 			return nil, err
@@ -119,13 +119,12 @@ func (w *Writer) setUp(ctx context.Context, lb *hdfspb.LocatedBlock) (*stream, *
 	if i := lb.GetStorageIds(); len(i) == len(lb.GetLocs()) {
 		op.StorageId, op.TargetStorageIds = &i[0], i[1:]
 	}
-	// Each node has its own patience with the next one, so ours must be longer.
-	patience := w.client.nodes.patience + time.Duration(len(lb.GetLocs()))*5*time.Second
-	conn, _, err := w.client.nodes.start(ctx, lb.GetLocs()[0].GetId(), lb, patience, opWrite, op)
+	// A node has more patience with the next one than we have, who can ask each.
+	conn, _, err := w.client.nodes.start(ctx, lb.GetLocs()[0].GetId(), lb, min(flushPatience, w.client.nodes.patience), opWrite, op)
 	if err != nil {
 		return nil, culprit(lb.GetLocs(), err), err
 	}
-	return newStream(conn, lb, patience), nil, nil
+	return newStream(conn, lb, w.client.nodes.patience), nil, nil
 }
 
 // culprit finds the node that a refusal names; without a name it is the first.

@@ -34,10 +34,9 @@ type ack struct {
 //
 // One goroutine sends; the one that hears belongs to the stream and ends with it.
 type stream struct {
-	conn  *transfer
-	nodes []*hdfspb.DatanodeInfo
-	block *hdfspb.ExtendedBlock
-	buf   []byte // of the packet being sent
+	conn *transfer
+	lb   *hdfspb.LocatedBlock
+	buf  []byte // of the packet being sent
 
 	sending sync.Mutex // a whole packet at a time
 	seq     int64      // of the next packet; with sending
@@ -54,7 +53,7 @@ type stream struct {
 }
 
 func newStream(conn *transfer, lb *hdfspb.LocatedBlock, patience time.Duration) *stream {
-	s := &stream{conn: conn, nodes: lb.GetLocs(), block: lb.GetB(), acked: -1, patience: patience, ended: make(chan struct{})}
+	s := &stream{conn: conn, lb: lb, acked: -1, patience: patience, ended: make(chan struct{})}
 	s.news.L = &s.mu
 	go s.hear()
 	return s
@@ -146,8 +145,8 @@ func (s *stream) take(a ack) bool {
 		return false
 	}
 	switch {
-	case len(a.reply) != len(s.nodes):
-		s.err = fmt.Errorf("packet %d: %d of %d datanodes answered", a.seq, len(a.reply), len(s.nodes))
+	case len(a.reply) != len(s.nodes()):
+		s.err = fmt.Errorf("packet %d: %d of %d datanodes answered", a.seq, len(a.reply), len(s.nodes()))
 	case len(s.onWay) == 0 || a.seq != heartbeat && a.seq != s.acked+1:
 		s.err = fmt.Errorf("packet %d was acknowledged instead of packet %d", a.seq, s.acked+1)
 	}
@@ -163,11 +162,14 @@ func (s *stream) take(a ack) bool {
 	return true
 }
 
+func (s *stream) nodes() []*hdfspb.DatanodeInfo { return s.lb.GetLocs() }
+
 func (s *stream) name(i int) string {
-	if i >= len(s.nodes) {
+	if i >= len(s.nodes()) {
 		return fmt.Sprint(i)
 	}
-	return join(s.nodes[i].GetId().GetHostName(), s.nodes[i].GetId().GetXferPort())
+	n := s.nodes()[i].GetId()
+	return join(n.GetHostName(), n.GetXferPort())
 }
 
 // fail breaks the stream; the first cause counts. It returns that.
@@ -177,7 +179,7 @@ func (s *stream) fail(node int, err error) error {
 	if s.err == nil {
 		switch {
 		case errors.Is(err, os.ErrDeadlineExceeded):
-			err = fmt.Errorf("no acknowledgement for %v", s.patience)
+			err = fmt.Errorf("no acknowledgement for %v: %w", s.patience, err)
 		case errors.Is(err, net.ErrClosed):
 			err = errors.New("closed")
 		}
@@ -249,12 +251,12 @@ func (s *stream) abandon() {
 	<-s.ended
 }
 
-// cause tells which node is at fault for what broke the stream.
-func (s *stream) cause() *hdfspb.DatanodeInfo {
+// cause tells which node broke the stream, if one did, and how.
+func (s *stream) cause() (*hdfspb.DatanodeInfo, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.err == nil || s.suspect >= len(s.nodes) {
-		return nil
+	if s.err == nil || s.suspect >= len(s.nodes()) {
+		return nil, nil
 	}
-	return s.nodes[s.suspect]
+	return s.nodes()[s.suspect], s.err
 }

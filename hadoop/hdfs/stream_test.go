@@ -95,8 +95,8 @@ func TestWhatBreaksAPipeline(t *testing.T) {
 			if err == nil || !strings.Contains(err.Error(), tc.want) || !s.broken() {
 				t.Errorf("got %v, want %s", err, tc.want)
 			}
-			if got := s.cause().GetId().GetHostName(); got != tc.suspect {
-				t.Errorf("suspects %s, want %s", got, tc.suspect)
+			if node, _ := s.cause(); node.GetId().GetHostName() != tc.suspect {
+				t.Errorf("suspects %s, want %s", node.GetId().GetHostName(), tc.suspect)
 			}
 		})
 	}

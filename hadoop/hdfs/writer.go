@@ -172,7 +172,7 @@ func (w *Writer) endBlock(ctx context.Context) error {
 	if err := w.out.finish(ctx, length); err != nil {
 		return err
 	}
-	w.previous = proto.Clone(w.out.block).(*hdfspb.ExtendedBlock)
+	w.previous = proto.Clone(w.out.lb.GetB()).(*hdfspb.ExtendedBlock)
 	w.previous.NumBytes = proto.Uint64(uint64(length))
 	w.out, w.at, w.buf, w.sent = nil, 0, w.buf[:0], 0
 	return nil
@@ -231,11 +231,14 @@ func (w *Writer) fault(what string, err error) error {
 }
 
 func (w *Writer) abandon() {
-	if w.out != nil {
-		w.client.bad.add(w.out.cause())
-		w.out.abandon()
-		w.out = nil
+	if w.out == nil {
+		return
 	}
+	if node, err := w.out.cause(); node != nil {
+		w.client.bad.add(w.client.suspects(context.Background(), w.out.lb, node, err)...)
+	}
+	w.out.abandon()
+	w.out = nil
 }
 
 // beat tells the DataNodes that the writer lives. A call that is in the middle
