@@ -22,6 +22,7 @@ import (
 	hadoop "github.com/muster-project/muster/hadoop/yarn"
 	"github.com/muster-project/muster/plan"
 	"github.com/muster-project/muster/spec"
+	"github.com/muster-project/muster/test/cluster/hadoop/lab"
 )
 
 // bench is an application whose master is the test itself, on a real cluster.
@@ -526,4 +527,38 @@ func TestTwoGangsOnTheCluster(t *testing.T) {
 	first.close(event.Outcome{State: event.Succeeded})
 	second.launch(second.grants(5)...)
 	second.close(event.Outcome{State: event.Succeeded})
+}
+
+// A resource manager that restarts is told everything again; what runs goes on.
+func TestResourceManagerRestarts(t *testing.T) {
+	first, more := role("worker", 2, 2, small()), role("more", 1, 1, small())
+	more.Stage = 1
+	b := newBench(t, first, more)
+	cluster, err := lab.Open(b.conf.Dir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.open(1)
+	b.request(ask(1, 2, first))
+	slots := b.launch(b.grants(2)...)
+	if err := errors.Join(cluster.Stop(t.Context(), "rm"), cluster.Start(t.Context(), "rm"), cluster.Wait(t.Context())); err != nil {
+		t.Fatal(err)
+	}
+	b.request(ask(2, 1, more))
+	slots = append(slots, b.launch(b.grants(1)...)...)
+	var ids []string
+	for _, s := range slots {
+		ids = append(ids, s.ID)
+	}
+	if err := b.gang.Release(t.Context(), ids, true); err != nil {
+		t.Fatal(err)
+	}
+	for range ids {
+		if e := b.next(); e.Gone == nil || e.Gone.Class != "" {
+			t.Fatalf("%s, want Gone", said(e))
+		}
+	}
+	if r := b.close(event.Outcome{State: event.Succeeded}); r.GetFinalStatus() != yarnpb.FinalStatus_APP_SUCCEEDED {
+		t.Errorf("%v", r.GetFinalStatus())
+	}
 }
