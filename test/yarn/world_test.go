@@ -218,3 +218,17 @@ func (w *world) unended() []view {
 func all(pattern, text string) [][]string {
 	return regexp.MustCompile(pattern).FindAllStringSubmatch(text, -1)
 }
+
+// web is where the ResourceManager answers by HTTP, as its configuration says.
+func (w *world) web() string {
+	w.t.Helper()
+	data, err := os.ReadFile(filepath.Join(w.conf, "yarn-site.xml"))
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	m := all(`(?s)<name>yarn.resourcemanager.webapp.address</name>\s*<value>([^<]+)</value>`, string(data))
+	if m == nil {
+		w.t.Fatalf("%s: no yarn.resourcemanager.webapp.address", w.conf)
+	}
+	return "http://" + strings.TrimSpace(m[0][1])
+}
