@@ -48,6 +48,7 @@ type app struct {
 	state           gang.Life
 	launched        time.Time
 	began           time.Time // this attempt
+	failed          time.Time // the last attempt ended
 	progress        float64
 	masterSize      gang.Size
 	asks            map[string]int
@@ -242,6 +243,7 @@ func (m *manager) end(a *app) {
 // fail ends an attempt. What has started lives on for the next one.
 func (m *manager) fail(a *app) {
 	a.state, a.hands, a.asks, a.where, a.progress = gang.Pending, nil, nil, nil, 0
+	a.failed = m.now
 	m.free(func(b *box) bool { return b.app == a && !b.started })
 }
 

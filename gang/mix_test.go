@@ -181,7 +181,7 @@ func (w *world) pause(j *job, long time.Duration) {
 // job in turn, with everything that the rule lets it wait for.
 func (w *world) horizon(last time.Duration) time.Duration {
 	t := w.times
-	each := t.Unfit/2 + t.Dead + t.Replace + t.Stall + time.Duration(len(w.jobs))*(t.Yield+t.Look+w.notice()) + 2*t.Try + 2*t.Look + w.notice() + 10*time.Second
+	each := lease + t.Unfit/2 + t.Dead + t.Replace + t.Stall + time.Duration(len(w.jobs))*(t.Yield+t.Look+w.notice()) + 2*t.Try + 2*t.Look + w.notice() + 10*time.Second
 	for _, j := range w.jobs {
 		last += each + 2*j.run
 	}

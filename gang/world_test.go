@@ -15,6 +15,9 @@ var epoch = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 // tick is the grain of simulated time.
 const tick = 500 * time.Millisecond
 
+// lease is how long tasks live without a master.
+const lease = time.Minute
+
 // world is a cluster with its jobs and what befalls them.
 type world struct {
 	manager
@@ -156,6 +159,9 @@ func (w *world) step() {
 	for _, a := range w.apps {
 		if a.job == nil && a.state != gang.Over && !w.now.Before(a.until) {
 			w.end(a)
+		}
+		if a.state == gang.Pending && !a.failed.IsZero() && w.now.Sub(a.failed) > lease {
+			w.free(func(b *box) bool { return b.app == a })
 		}
 		if a.hands != nil && w.now.Sub(a.beaten) > w.patience { // the resource manager gives a silent master up
 			w.disturbed = w.now
