@@ -18,8 +18,9 @@ import (
 //
 //	$MUSTER_TEST_DATANODE kill|pause|resume|start N
 //
-// for N from 1 to 3 and returns when it is done: kill is SIGKILL, pause SIGSTOP;
-// start also resumes, does nothing if it runs, and returns when the NameNode has it.
+// for N from 1 to 3, and 0 for the NameNode, and returns when it is done: kill is
+// SIGKILL, pause SIGSTOP; start also resumes, does nothing if it runs, and returns
+// when the NameNode has it.
 const datanodeCommand = "MUSTER_TEST_DATANODE"
 
 func datanode(t *testing.T, verb string, n int) {
@@ -155,4 +156,25 @@ func TestOnHDFSAJournalOutlivesAllDataNodesInTurn(t *testing.T) {
 	if facts != 6*40 {
 		t.Errorf("%d events, want %d: some are there twice or not at all", facts, 6*40)
 	}
+}
+
+// A NameNode that is away is waited for; what was acted on before stays.
+func TestOnHDFSAJournalOutlivesItsNameNode(t *testing.T) {
+	whole(t)
+	fsys, dir := job(t)
+	j, _ := takeOver(t, fsys, dir)
+	acted, _ := appended(t, j, 10)
+	datanode(t, "kill", 0)
+	restarted := make(chan struct{})
+	go func() {
+		defer close(restarted)
+		datanode(t, "start", 0)
+	}()
+	more, longest := appended(t, j, 10)
+	<-restarted
+	t.Logf("the longest append took %v; term %d", longest, j.Term())
+	wantActed(t, fsys, dir, append(acted, more...))
+	next, took := takeOver(t, fsys, dir)
+	t.Logf("taken over in %v, term %d", took, next.Term())
+	wantActed(t, fsys, dir, append(acted, more...))
 }

@@ -7,8 +7,8 @@ import (
 	"github.com/muster-project/muster/hadoop/pb/hdfspb"
 )
 
-// avoidance is how long a DataNode that failed is not written to: by then the
-// NameNode knows of its death itself.
+// avoidance is how long a DataNode that failed is not written to, and read only
+// where no other one can be: by then the NameNode knows of its death itself.
 const avoidance = 10 * time.Minute
 
 // blacklist is the DataNodes that failed lately.
@@ -45,6 +45,21 @@ func (b *blacklist) list() []*hdfspb.DatanodeInfo {
 		out = append(out, f.node)
 	}
 	return out
+}
+
+// last gives the nodes with those that failed lately behind the others.
+func (b *blacklist) last(nodes []*hdfspb.DatanodeInfo) []*hdfspb.DatanodeInfo {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	var first, last []*hdfspb.DatanodeInfo
+	for _, n := range nodes {
+		if f, ok := b.nodes[n.GetId().GetDatanodeUuid()]; ok && time.Since(f.at) <= avoidance {
+			last = append(last, n)
+		} else {
+			first = append(first, n)
+		}
+	}
+	return append(first, last...)
 }
 
 func (b *blacklist) forget() {

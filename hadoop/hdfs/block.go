@@ -32,7 +32,7 @@ type blockReader struct {
 func (c *Client) readBlock(ctx context.Context, holder string, n *hdfspb.DatanodeInfo, lb *hdfspb.LocatedBlock, offset, length int64) (*blockReader, error) {
 	op := &hdfspb.OpReadBlock{Header: header(lb, holder), Offset: proto.Uint64(uint64(offset)), Len: proto.Uint64(uint64(length)),
 		SendChecksums: proto.Bool(true)}
-	conn, answer, err := c.nodes.start(ctx, n.GetId(), lb, c.nodes.patience, opRead, op)
+	conn, answer, err := c.nodes.start(ctx, n.GetId(), lb, min(answering, c.nodes.patience), opRead, op)
 	if err != nil {
 		return nil, err
 	}

@@ -31,7 +31,8 @@ type Client struct {
 	auth     Auth
 	namenode *rpc.Client
 	nodes    datanode
-	bad      blacklist
+	bad      blacklist // of those that failed a writer
+	away     blacklist // of those that did not answer a reader
 	asked    replicas
 	renewal  time.Duration // how often what is open is kept so
 

@@ -32,8 +32,13 @@ type datanode struct {
 	secure func(ctx context.Context, conn net.Conn, node *hdfspb.DatanodeID, lb *hdfspb.LocatedBlock) (net.Conn, error)
 }
 
-// connecting is how long a machine may take to accept a connection.
-const connecting = 10 * time.Second
+const (
+	// connecting is how long a machine may take to accept a connection.
+	connecting = 10 * time.Second
+	// answering is how long a reader waits for a DataNode's first word, since
+	// there are others that it can ask.
+	answering = 10 * time.Second
+)
 
 func (d *datanode) host(n *hdfspb.DatanodeID) string {
 	if d.hostnames {

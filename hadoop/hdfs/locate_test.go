@@ -150,6 +150,13 @@ func TestNodesThatFailedAreLeftOutForSomeTime(t *testing.T) {
 	if l := b.list(); len(l) != 1 || l[0] != nodes[2] {
 		t.Errorf("got %v", l)
 	}
+	if l := b.last(nodes); len(l) != 3 || l[0] != nodes[0] || l[1] != nodes[1] || l[2] != nodes[2] {
+		t.Errorf("got %v", l)
+	}
+	b.add(nodes[0])
+	if l := b.last(nodes); len(l) != 3 || l[0] != nodes[1] || l[1] != nodes[0] || l[2] != nodes[2] {
+		t.Errorf("got %v", l)
+	}
 	b.forget()
 	if n := len(b.list()); n != 0 {
 		t.Errorf("%d nodes, want none", n)

@@ -175,7 +175,7 @@ func (r *Reader) next() error {
 		if r.at < s.start || r.at >= s.end {
 			continue
 		}
-		for _, n := range s.lb.GetLocs() {
+		for _, n := range r.client.away.last(s.lb.GetLocs()) {
 			if r.failed[n.GetId().GetDatanodeUuid()] {
 				continue
 			}
@@ -186,6 +186,9 @@ func (r *Reader) next() error {
 			}
 			if r.ctx.Err() != nil {
 				return r.ctx.Err()
+			}
+			if _, refused := errors.AsType[*refusal](err); !refused {
+				r.client.away.add(n)
 			}
 			return r.fault(n, err)
 		}

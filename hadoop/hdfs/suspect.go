@@ -42,5 +42,6 @@ func (c *Client) suspects(ctx context.Context, lb *hdfspb.LocatedBlock, first *h
 	if len(out) == 0 {
 		return []*hdfspb.DatanodeInfo{first}
 	}
+	c.away.add(out...)
 	return out
 }

@@ -25,8 +25,12 @@ type replicas struct {
 func (c *Client) visible(ctx context.Context, lb *hdfspb.LocatedBlock) (int64, error) {
 	missing := 0
 	var errs []error
-	for _, n := range lb.GetLocs() {
+	for _, n := range c.away.last(lb.GetLocs()) {
 		length, err := c.visibleAt(ctx, n.GetId(), lb)
+		if ctx.Err() != nil {
+			return 0, ctx.Err()
+		}
+		_, answered := errors.AsType[*rpc.RemoteError](err)
 		switch {
 		case err == nil && length >= 0:
 			return length, nil
@@ -34,9 +38,8 @@ func (c *Client) visible(ctx context.Context, lb *hdfspb.LocatedBlock) (int64, e
 			err = errors.New("its replica waits to be recovered")
 		case errors.Is(err, ReplicaNotFound):
 			missing++
-		}
-		if ctx.Err() != nil {
-			return 0, ctx.Err()
+		case !answered:
+			c.away.add(n)
 		}
 		errs = append(errs, fmt.Errorf("datanode %s: %w", c.nodes.rpcAddress(n.GetId()), err))
 	}
@@ -64,7 +67,7 @@ func (c *Client) visibleAt(ctx context.Context, n *hdfspb.DatanodeID, lb *hdfspb
 func (c *Client) replicaClient(n *hdfspb.DatanodeID, lb *hdfspb.LocatedBlock) (*rpc.Client, func(), error) {
 	address := c.nodes.rpcAddress(n)
 	cfg := rpc.Config{Addresses: []string{address}, Protocol: datanodeProtocol, Auth: c.auth, Dial: c.nodes.dial,
-		Timeout: flushPatience, Connect: connecting, Retry: rpc.Never} // another replica is asked instead
+		Timeout: answering, Connect: connecting, Retry: rpc.Never} // another replica is asked instead
 	if len(lb.GetBlockToken().GetIdentifier()) > 0 {
 		// The connection itself must be made with the block's token.
 		t := token.FromProto(lb.GetBlockToken())
