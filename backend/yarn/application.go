@@ -6,8 +6,6 @@ import (
 	"strconv"
 	"time"
 
-	"google.golang.org/protobuf/proto"
-
 	"github.com/muster-project/muster/hadoop/pb/yarnpb"
 	"github.com/muster-project/muster/plan"
 )
@@ -64,19 +62,19 @@ func queueOf(p *plan.Plan) string {
 func (a application) proto(id *yarnpb.ApplicationId, c *yarnpb.ContainerLaunchContext) (*yarnpb.ApplicationSubmissionContext, error) {
 	out := &yarnpb.ApplicationSubmissionContext{
 		ApplicationId: id, Name: &a.Name, Queue: &a.Queue, ApplicationType: &a.Type, Tags: a.Tags,
-		Priority: &yarnpb.Priority{Priority: proto.Int32(int32(a.Priority))}, AmContainerSpec: c,
-		MaxAppAttempts: proto.Int32(int32(a.MaxAttempts)), KeepContainers: &a.Keep, Resource: a.Size.Proto(),
-		AttemptFailuresValidityMs: proto.Int64(validity.Milliseconds()),
+		Priority: &yarnpb.Priority{Priority: new(int32(a.Priority))}, AmContainerSpec: c,
+		MaxAppAttempts: new(int32(a.MaxAttempts)), KeepContainers: &a.Keep, Resource: a.Size.Proto(),
+		AttemptFailuresValidityMs: new(validity.Milliseconds()),
 	}
 	if a.Label != "" {
 		out.AmResourceRequests = []*yarnpb.ResourceRequest{{
-			Priority: &yarnpb.Priority{Priority: proto.Int32(0)}, ResourceName: proto.String("*"), Capability: a.Size.Proto(),
-			NumContainers: proto.Int32(1), RelaxLocality: proto.Bool(true), NodeLabelExpression: &a.Label,
-			AllocationRequestId: proto.Int64(-1),
+			Priority: &yarnpb.Priority{Priority: new(int32(0))}, ResourceName: new("*"), Capability: a.Size.Proto(),
+			NumContainers: new(int32(1)), RelaxLocality: new(true), NodeLabelExpression: &a.Label,
+			AllocationRequestId: new(int64(-1)),
 		}}
 	}
 	if a.Lifetime > 0 {
-		out.Timeouts = []*yarnpb.AppTimeout{{Type: yarnpb.TimeoutType_LIFETIME.Enum(), Seconds: proto.Int64(int64(a.Lifetime / time.Second))}}
+		out.Timeouts = []*yarnpb.AppTimeout{{Type: yarnpb.TimeoutType_LIFETIME.Enum(), Seconds: new(int64(a.Lifetime / time.Second))}}
 	}
 	if a.LogInclude != "" || a.LogExclude != "" {
 		l := &yarnpb.LogAggregationContext{}

@@ -67,6 +67,7 @@ func (m *master) Close(ctx context.Context, o event.Outcome) error {
 	case <-ctx.Done():
 		return fmt.Errorf("%s: its containers have not ended: %w", m.AM.App, context.Cause(ctx))
 	}
+	m.stop() // a heartbeat after the end would be refused
 	err := m.scheduler.Finish(ctx, finalStatus(o), verdict(o), "")
 	m.shut()
 	if err != nil {
@@ -97,6 +98,9 @@ func verdict(o event.Outcome) string {
 	}
 	if o.Status != 0 {
 		text += fmt.Sprintf(" (status %d)", o.Status)
+	}
+	if o.Exit != nil && len(o.Exit.Stderr) > 0 {
+		text += "\n" + strings.Join(o.Exit.Stderr, "\n")
 	}
 	if o.Hint != "" {
 		text += "\nhint: " + o.Hint
