@@ -142,9 +142,9 @@ func TestADamagedReplicaIsNotRead(t *testing.T) {
 	damaged := 0
 	for n := 1; n <= 2; n++ {
 		root := string(bytes.ReplaceAll([]byte(pattern), []byte("%"), []byte(strconv.Itoa(n))))
-		must(t, filepath.WalkDir(root, func(p string, d os.DirEntry, err error) error {
-			if err != nil || d.Name() != name {
-				return nil // what goes meanwhile is none of ours
+		must(t, filepath.WalkDir(root, func(p string, d os.DirEntry, _ error) error {
+			if d == nil || d.Name() != name { // what goes meanwhile is none of ours
+				return nil
 			}
 			f, err := os.OpenFile(p, os.O_WRONLY, 0)
 			if err != nil {
