@@ -228,42 +228,52 @@ func same(t *testing.T, r backend.Reason, key string, want any) {
 	}
 }
 
-// Coordinators may together have a part of their queue only.
+// Coordinators may together have a part of their queue only, and those of one
+// user a part of that.
 func TestExplainMasters(t *testing.T) {
-	b := newClient(t, "bob", "sleep 120")
-	native := map[string]any{"am": map[string]any{"memory": "1280MiB"}}
-	var refs []backend.Ref
-	for range 2 {
-		p := newPlan("bob", 1)
-		p.Queue, p.Native = "ops", map[string]any{Name: native}
-		ref, err := b.Submit(t.Context(), submission(p))
-		if err != nil {
-			t.Fatal(err)
-		}
-		refs = append(refs, ref)
-		if len(refs) == 1 {
-			until(t, "the first coordinator has its container", func() bool {
-				u := at(b.queueTruth(t, "ops"), "usedAMResource", "memory")
-				return u == 1280.0
+	for _, c := range []struct{ code, user, queue, memory, limit string }{
+		{reasonUserMasters, "bob", "ops", "1280MiB", "userAMResourceLimit"},
+		{reasonMasters, "alice", "ml", "3328MiB", "AMResourceLimit"},
+	} {
+		t.Run(c.code, func(t *testing.T) {
+			b := newClient(t, c.user, "sleep 120")
+			submit := func() backend.Ref {
+				p := newPlan(c.user, 1)
+				p.Queue, p.Native = c.queue, map[string]any{Name: map[string]any{"am": map[string]any{"memory": c.memory}}}
+				ref, err := b.Submit(t.Context(), submission(p))
+				if err != nil {
+					t.Fatal(err)
+				}
+				return ref
+			}
+			first := submit()
+			until(t, "the first coordinator counts", func() bool {
+				as, err := b.rm.Attempts(t.Context(), mustApp(t, first))
+				return err == nil && len(as) == 1 && as[0].GetAmContainerId().GetId() != 0
 			})
-		}
+			second := submit()
+			var r backend.Reason
+			until(t, "explained by "+c.code, func() bool {
+				list, err := b.Explain(t.Context(), second)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if len(list) > 0 {
+					r = list[0]
+				}
+				return r.Code == c.code
+			})
+			t.Log(r.Text)
+			q := b.queueTruth(t, c.queue)
+			same(t, r, "used_memory_mib", at(q, "usedAMResource", "memory"))
+			same(t, r, "limit_memory_mib", at(q, c.limit, "memory"))
+			asked, err := spec.ParseSize(c.memory)
+			if err != nil {
+				t.Fatal(err)
+			}
+			same(t, r, "asked_memory_mib", float64(asked/mib))
+		})
 	}
-	h := &holder{t: t, client: b, ref: refs[1]}
-	var r backend.Reason
-	until(t, "explained by am_share", func() bool {
-		list, err := b.Explain(t.Context(), h.ref)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if len(list) > 0 {
-			r = list[0]
-		}
-		return r.Code == reasonMasters || r.Code == reasonUserMasters
-	})
-	q := b.queueTruth(t, "ops")
-	same(t, r, "used_memory_mib", at(q, "usedAMResource", "memory"))
-	same(t, r, "limit_memory_mib", at(q, "AMResourceLimit", "memory"))
-	same(t, r, "asked_memory_mib", 1280.0)
 }
 
 // One user may have a part of a queue, and the queue a part of the cluster: both

@@ -29,8 +29,8 @@ func (w *why) masters() {
 		names := w.over(u.AMUsed, am.size, part.UserAMLimit)
 		w.add(reasonUserMasters, numbers(map[string]Size{"used": u.AMUsed, "limit": part.UserAMLimit, "asked": am.size}, names),
 			"wait until one of your jobs in it has ended, use another queue, or make coordinators smaller: native.yarn.am.memory",
-			"your coordinators in queue %s hold %s of the %s that one user's may have together; this one needs %s",
-			w.Queue, only(u.AMUsed, names), only(part.UserAMLimit, names), only(am.size, names))
+			"the coordinators of %s in queue %s hold %s of the %s that those of one user may have together; this one needs %s",
+			w.User, w.Queue, only(u.AMUsed, names), only(part.UserAMLimit, names), only(am.size, names))
 		return
 	}
 	// The first application is let in whatever it needs.
