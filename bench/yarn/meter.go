@@ -18,6 +18,7 @@ import (
 // the task is one.
 type meter struct {
 	root   int          // this process; the command is below it
+	mark   string       // what the environment of the cluster's containers has
 	before map[int]bool // what ran already
 	procs  map[int]*proc
 }
@@ -29,8 +30,8 @@ type proc struct {
 
 const client = "client"
 
-func newMeter() *meter {
-	m := &meter{root: os.Getpid(), before: map[int]bool{}, procs: map[int]*proc{}}
+func newMeter(mark string) *meter {
+	m := &meter{root: os.Getpid(), mark: mark, before: map[int]bool{}, procs: map[int]*proc{}}
 	for _, pid := range pids() {
 		m.before[pid] = true
 	}
@@ -88,12 +89,17 @@ func (m *meter) placeOf(pid int) string {
 	if err != nil {
 		return ""
 	}
+	container, ours := "", false
 	for v := range bytes.SplitSeq(data, []byte{0}) {
 		if id, ok := bytes.CutPrefix(v, []byte("CONTAINER_ID=")); ok {
-			return string(id)
+			container = string(id)
 		}
+		ours = ours || bytes.HasPrefix(v, []byte(m.mark)) // another cluster may run here
 	}
-	return ""
+	if !ours {
+		return ""
+	}
+	return container
 }
 
 // memory returns the peaks of the client, of the master, whose container is an

@@ -60,7 +60,7 @@ func (b *bench) once(ctx context.Context, s system, n int) (figures, error) {
 	var out strings.Builder
 	cmd.Stdout, cmd.Stderr = &out, &out
 	cmd.WaitDelay = 5 * time.Second
-	m := newMeter()
+	m := newMeter(b.cluster.Mark())
 	var group sync.WaitGroup
 	watching, enough := context.WithCancel(ctx)
 	defer enough()

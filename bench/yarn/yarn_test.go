@@ -60,13 +60,15 @@ func TestLatestIsTheLastTaskToRun(t *testing.T) {
 // What belongs to the command is found by its parents, what belongs to a container
 // by its environment; shells are nobody's memory.
 func TestMeterTellsWhoseMemoryItIs(t *testing.T) {
-	m := newMeter()
+	m := newMeter("LAB=/a:")
 	m.root = -1 // so that children of this test are not the command
 	container := exec.Command("tail", "-f", "/dev/null")
-	container.Env = []string{"CONTAINER_ID=container_e02_1_0001_01_000001"}
+	container.Env = []string{"LAB=/a:nm1", "CONTAINER_ID=container_e02_1_0001_01_000001"}
+	elsewhere := exec.Command("tail", "-f", "/dev/null")
+	elsewhere.Env = []string{"LAB=/b:nm1", "CONTAINER_ID=container_e02_1_0001_01_000003"}
 	shell := exec.Command("sleep", "600")
-	shell.Env = []string{"CONTAINER_ID=container_e02_1_0001_01_000002"}
-	for _, cmd := range []*exec.Cmd{container, shell} {
+	shell.Env = []string{"LAB=/a:nm1", "CONTAINER_ID=container_e02_1_0001_01_000002"}
+	for _, cmd := range []*exec.Cmd{container, elsewhere, shell} {
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}
@@ -78,7 +80,7 @@ func TestMeterTellsWhoseMemoryItIs(t *testing.T) {
 	if ofClient != 0 || ofMaster == 0 || ofExecutor != 0 {
 		t.Errorf("client %d, master %d, executor %d; want the master's alone", ofClient, ofMaster, ofExecutor)
 	}
-	m = newMeter()
+	m = newMeter("LAB=/a:")
 	m.before = map[int]bool{}
 	m.root = os.Getpid()
 	m.look()

@@ -17,6 +17,10 @@ const markKey = "MUSTER_LAB"
 // every daemon's without a name.
 func mark(dir, name string) string { return markKey + "=" + dir + ":" + name }
 
+// Mark is the beginning of a setting that every process of this cluster has in
+// its environment, containers too.
+func (c *Cluster) Mark() string { return mark(c.Dir, "") }
+
 // daemon is a JVM's main class, and the heap that is enough for it in tests.
 type daemon struct {
 	class string
