@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -22,6 +23,7 @@ import (
 	hadoop "github.com/muster-project/muster/hadoop/yarn"
 	"github.com/muster-project/muster/plan"
 	"github.com/muster-project/muster/spec"
+	hdfsfiles "github.com/muster-project/muster/storage/hdfs"
 	"github.com/muster-project/muster/test/cluster/hadoop/lab"
 )
 
@@ -141,6 +143,9 @@ func (b *bench) open(term int64, known ...backend.Slot) {
 	files, err := Storage(b.user)(b.conf)
 	if err != nil {
 		b.t.Fatal(err)
+	}
+	if f, ok := files.(*hdfsfiles.FS); ok {
+		b.t.Cleanup(func() { _ = f.Client().Close() })
 	}
 	o := Opener{AM: b.am, Conf: b.conf, Credentials: b.cred, Host: "localhost", FS: files,
 		Log:       slog.New(slog.NewTextHandler(b.t.Output(), &slog.HandlerOptions{Level: slog.LevelDebug})),
@@ -534,6 +539,7 @@ func TestResourceManagerRestarts(t *testing.T) {
 	first, more := role("worker", 2, 2, small()), role("more", 1, 1, small())
 	more.Stage = 1
 	b := newBench(t, first, more)
+	t.Cleanup(http.DefaultClient.CloseIdleConnections) // the cluster is asked over HTTP whether it is healthy
 	cluster, err := lab.Open(b.conf.Dir())
 	if err != nil {
 		t.Fatal(err)

@@ -57,14 +57,15 @@ type Times struct {
 	Pack     time.Duration // named nodes are asked for alone for so long
 	Recover  time.Duration // containers of an earlier coordinator may be reported this late
 	Preempt  time.Duration // from the warning to the kill
-	Say      time.Duration // between two changes of the reasons why a request waits
+	Say      time.Duration // between two words on why a request waits
+	SayLeast time.Duration // the most that grows to while the reasons stay the same
 }
 
 // DefaultTimes suit a cluster that nobody has changed.
 func DefaultTimes() Times {
 	return Times{
 		Localise: 10 * time.Minute, Reach: time.Minute, Margin: 5 * time.Second, Insist: 5 * time.Second,
-		Pack: 3 * time.Second, Recover: 10 * time.Second, Preempt: 15 * time.Second, Say: 5 * time.Second,
+		Pack: 3 * time.Second, Recover: 10 * time.Second, Preempt: 15 * time.Second, Say: 5 * time.Second, SayLeast: time.Minute,
 	}
 }
 

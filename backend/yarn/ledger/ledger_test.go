@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -454,6 +455,29 @@ func TestWhatIsTooLargeIsRefused(t *testing.T) {
 	w.request(1, 1, "worker/0")
 	if len(w.others) != 1 || w.others[0].Refused == nil || !strings.Contains(w.others[0].Refused.Reason, "9000") || !strings.Contains(w.others[0].Refused.Reason, "4096") {
 		t.Errorf("%+v, want Refused with both numbers", w.others)
+	}
+}
+
+func TestAWaitIsToldEverMoreSeldom(t *testing.T) {
+	w := newWorld(1, roleOf("worker", 1, 1, 0))
+	w.request(1, 1, "worker/0")
+	q := w.book.requests[0]
+	start := w.now
+	var at []int
+	say := func(code gang.Code, n int) {
+		w.book.waits(q, []gang.Reason{{Code: code, Text: fmt.Sprint(code, " ", n)}}, w.now)
+		for range w.book.Events() {
+			at = append(at, int(w.now.Sub(start)/time.Second))
+		}
+	}
+	for n := range 200 {
+		say("behind", n)
+		w.pass(time.Second)
+	}
+	w.pass(time.Second)
+	say("gathering", 0)
+	if diff := cmp.Diff([]int{1, 6, 16, 36, 76, 136, 196, 201}, at); diff != "" {
+		t.Error(diff)
 	}
 }
 

@@ -27,6 +27,8 @@ type request struct {
 	stage    int
 	since    time.Time
 	said     []string
+	kinds    []string // of what was said
+	repeats  int      // of the same kinds
 	saidAt   time.Time
 }
 
@@ -196,24 +198,34 @@ func (l *Ledger) grant(q *request, keep []gang.Slot) {
 }
 
 // waits tells why a request is not granted, when the reasons have changed and
-// not too often. A short wait is not worth a word.
+// not too often: a short wait is not worth a word, and where only the numbers of
+// the same reasons change, people are told ever less often.
 func (l *Ledger) waits(q *request, reasons []gang.Reason, now time.Time) {
-	if now.Before(q.since.Add(l.Times.Say/5)) || now.Before(q.saidAt.Add(l.Times.Say)) {
+	if now.Before(q.since.Add(l.Times.Say / 5)) {
 		return
 	}
-	var said []string
+	var said, kinds []string
 	for _, r := range reasons {
-		said = append(said, r.Text)
+		said, kinds = append(said, r.Text), append(kinds, string(r.Code))
 	}
 	if len(said) == 0 {
 		said = []string{l.gathers(q)}
 	}
-	if slices.Equal(said, q.said) {
+	pause := l.Times.Say
+	if slices.Equal(kinds, q.kinds) {
+		pause = min(l.Times.Say<<min(q.repeats, sayShift), l.Times.SayLeast)
+	}
+	if now.Before(q.saidAt.Add(pause)) || slices.Equal(said, q.said) {
 		return
 	}
-	q.said, q.saidAt = said, now
+	if q.repeats++; !slices.Equal(kinds, q.kinds) {
+		q.repeats = 0
+	}
+	q.said, q.kinds, q.saidAt = said, kinds, now
 	l.tell(backend.Event{Waiting: &backend.Waiting{Request: q.Number, Reasons: said}})
 }
+
+const sayShift = 10
 
 // gathers says in numbers how far a gang is.
 func (l *Ledger) gathers(q *request) string {
