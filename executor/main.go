@@ -98,11 +98,13 @@ func run(ctx context.Context, p Program, args []string) int {
 		fmt.Fprintln(p.Stderr, err)
 		return usage
 	}
+	frugal()
 	return spend(ctx, p, Born{Context: c, Environ: p.Environ}, hold, logger(p))
 }
 
 // bear runs an executor that has no start file.
 func bear(ctx context.Context, p Program, birth Birth) int {
+	frugal()
 	log := logger(p)
 	born, err := birth(ctx, p, log)
 	if err != nil {
@@ -122,7 +124,6 @@ func logger(p Program) *slog.Logger { return slog.New(slog.NewTextHandler(p.Stde
 
 // spend is the life of an executor.
 func spend(ctx context.Context, p Program, born Born, hold holds, log *slog.Logger) int {
-	frugal()
 	// A hang-up of whoever started us is no reason to end.
 	signal.Ignore(syscall.SIGHUP)
 	ctx, stop := signal.NotifyContext(ctx, syscall.SIGTERM, syscall.SIGINT)

@@ -36,7 +36,7 @@ const logsDir = "logs"
 // Memory is precious in the process that writes chunks, and a larger window
 // gains little on the lines of one minute.
 const (
-	encodeWindow = 256 << 10
+	encodeWindow = 128 << 10
 	decodeWindow = 8 << 20
 )
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"log/slog"
 	"maps"
@@ -12,6 +13,8 @@ import (
 	"path/filepath"
 	"slices"
 	"time"
+
+	"github.com/klauspost/compress/zstd"
 
 	"github.com/muster-project/muster/process/capture"
 	"github.com/muster-project/muster/storage"
@@ -54,6 +57,10 @@ type Writer struct {
 	until    time.Time // not before then, after a failure
 	made     bool      // the directory is there
 	more     bool      // the last chunk did not take everything
+
+	// Used again for each chunk: a megabyte of garbage each time would cost two.
+	packer *zstd.Encoder
+	buf    []byte
 }
 
 // Run keeps the logs until ended is closed and all is kept (nil), or until ctx is
@@ -184,7 +191,7 @@ func (w *Writer) chunk(ctx context.Context, over bool) (final bool, err error) {
 		return false, err
 	}
 	w.next++ // whatever comes of it: a reader may have seen this one whole
-	at, rest, err := w.fill(out, over)
+	at, rest, err := w.fill(&paced{ctx: ctx, out: out}, over)
 	if err == nil {
 		err = out.Sync(ctx)
 	}
@@ -227,16 +234,20 @@ func (w *Writer) create(ctx context.Context) (storage.Writer, string, error) {
 
 // fill writes what is pending, each stream its share. It gives the offsets that
 // were reached, and whether something is left.
-func (w *Writer) fill(out storage.Writer, over bool) (at map[string]int64, rest bool, err error) {
-	z, err := compressor(out)
-	if err != nil {
-		return nil, false, err
+func (w *Writer) fill(out io.Writer, over bool) (at map[string]int64, rest bool, err error) {
+	if w.packer == nil {
+		if w.packer, err = compressor(nil); err != nil {
+			return nil, false, err
+		}
+		w.buf = make([]byte, dataMost)
 	}
+	z := w.packer
+	z.Reset(out)
 	e, at := NewEncoder(z), map[string]int64{}
-	names, left, buf := w.streams(), int64(writeMost), make([]byte, dataMost)
+	names, left := w.streams(), int64(writeMost)
 	for i, name := range names {
 		share := left / int64(len(names)-i)
-		n, err := w.stream(e, name, buf, share, at)
+		n, err := w.stream(e, name, share, at)
 		if err != nil {
 			return nil, false, errors.Join(err, z.Close())
 		}
@@ -249,14 +260,33 @@ func (w *Writer) fill(out storage.Writer, over bool) (at map[string]int64, rest 
 	return at, rest, z.Close()
 }
 
+// paced waits for a storage now and then: what is on its way there is held in
+// memory, for the case that it must be sent again.
+type paced struct {
+	ctx context.Context //nolint:containedctx // of one chunk; io.Writer has no room for it
+	out storage.Writer
+	n   int
+}
+
+const paceEvery = 256 << 10
+
+func (p *paced) Write(b []byte) (int, error) {
+	n, err := p.out.Write(b)
+	if p.n += n; err == nil && p.n >= paceEvery {
+		p.n = 0
+		err = p.out.Sync(p.ctx)
+	}
+	return n, err
+}
+
 // stream writes up to most pending bytes of one log.
-func (w *Writer) stream(e *Encoder, name string, buf []byte, most int64, at map[string]int64) (int64, error) {
+func (w *Writer) stream(e *Encoder, name string, most int64, at map[string]int64) (int64, error) {
 	b, err := capture.OpenBytes(filepath.Join(w.Logs, name), w.sent[name])
 	if err != nil {
 		return 0, err
 	}
 	defer b.Close()
-	n, err := copyMost(e, b, name, buf, most)
+	n, err := copyMost(e, b, name, w.buf, most)
 	if lost := b.Skipped(); lost > 0 {
 		w.Log.Warn("output was rotated away before it was kept", "stream", name, "bytes", lost)
 	}
