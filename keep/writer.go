@@ -263,7 +263,7 @@ func (w *Writer) fill(out io.Writer, over bool) (at map[string]int64, rest bool,
 // paced waits for a storage now and then: what is on its way there is held in
 // memory, for the case that it must be sent again.
 type paced struct {
-	ctx context.Context //nolint:containedctx // of one chunk; io.Writer has no room for it
+	ctx context.Context // of one chunk: io.Writer has no room for it
 	out storage.Writer
 	n   int
 }
