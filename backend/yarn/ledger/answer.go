@@ -31,7 +31,6 @@ type Answer struct {
 
 // Answer notes what the resource manager said to the beat that it answers.
 func (l *Ledger) Answer(sent Beat, a Answer, now time.Time) {
-	l.answered++
 	l.grown = true
 	l.sight.headroom, l.sight.count = a.Headroom, a.Nodes
 	fresh := map[int64]bool{}

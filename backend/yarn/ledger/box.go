@@ -153,11 +153,13 @@ type Task struct{ ID, Address string }
 const (
 	paceFirst = 50 * time.Millisecond
 	paceMost  = 500 * time.Millisecond
+	paceEach  = 2 * time.Millisecond // for each container of a large job
 )
 
 // Work takes what is to be done on nodes. What is not done comes again.
 func (l *Ledger) Work(now time.Time) Work {
 	var w Work
+	most := max(paceMost, time.Duration(len(l.boxes))*paceEach)
 	for _, id := range l.ids() {
 		b := l.boxes[id]
 		t := Task{ID: id, Address: b.address}
@@ -188,7 +190,7 @@ func (l *Ledger) Work(now time.Time) Work {
 		}
 		if l.watched(b) && !now.Before(b.looked.Add(b.pace)) {
 			w.Status = append(w.Status, t)
-			b.looked, b.pace = now, min(paceMost, max(paceFirst, b.pace*5/4))
+			b.looked, b.pace = now, min(most, max(paceFirst, b.pace*5/4))
 		}
 	}
 	return w

@@ -5,7 +5,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"syscall"
 
 	"github.com/muster-project/muster/event"
 )
@@ -78,18 +77,12 @@ func (l *Ledger) judge(b *box, s Status) (event.Class, string, int) {
 	return event.ClassLost, fmt.Sprintf("its executor on %s ended with %d%s", node, s.Exit, after(text)), s.Exit
 }
 
+// signals that containers are seen to end by, by number.
+var signals = map[int]string{6: "SIGABRT", 7: "SIGBUS", 9: "SIGKILL", 11: "SIGSEGV", 15: "SIGTERM"}
+
 func signalName(n int) string {
-	switch syscall.Signal(n) {
-	case syscall.SIGKILL:
-		return "SIGKILL"
-	case syscall.SIGTERM:
-		return "SIGTERM"
-	case syscall.SIGSEGV:
-		return "SIGSEGV"
-	case syscall.SIGABRT:
-		return "SIGABRT"
-	case syscall.SIGBUS:
-		return "SIGBUS"
+	if name, ok := signals[n]; ok {
+		return name
 	}
 	return fmt.Sprintf("signal %d", n)
 }

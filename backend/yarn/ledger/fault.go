@@ -8,7 +8,6 @@ import (
 // faults are nodes on which starts failed. They are avoided while they are few:
 // what fails on every node is not the nodes' fault.
 type faults struct {
-	count   map[string]int
 	blocked map[string]bool
 	told    map[string]bool
 	changed bool
@@ -18,7 +17,6 @@ type faults struct {
 const blockShare = 3
 
 func (f *faults) blame(node string, nodes int) {
-	f.count[node]++
 	if f.blocked[node] {
 		return
 	}

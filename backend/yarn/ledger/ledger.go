@@ -88,7 +88,6 @@ type Ledger struct {
 	grown    bool        // something changed that the rule has not seen
 	look     time.Time
 	ticket   bool
-	answered int // answers of the resource manager so far
 }
 
 // sight is what is known of the cluster beyond the own containers.
@@ -108,7 +107,7 @@ func New(c Config, known []backend.Slot, now time.Time) *Ledger {
 		c.Named = func(address string) string { return address }
 	}
 	l := &Ledger{Config: c, boxes: map[string]*box{}, asked: map[int64]lines{}, drops: map[string]bool{},
-		dropping: map[string]time.Time{}, faults: faults{count: map[string]int{}, blocked: map[string]bool{}}, stage: -1}
+		dropping: map[string]time.Time{}, faults: faults{blocked: map[string]bool{}}, stage: -1}
 	for _, k := range known {
 		l.expect(k, now)
 	}
