@@ -60,6 +60,10 @@ type Backend struct {
 	fs   storage.FS
 	rm   *hadoop.RM
 	web  *hadoop.REST
+
+	mu   sync.Mutex
+	seen *cluster // newest look
+	at   time.Time
 }
 
 var (

@@ -31,7 +31,7 @@ func TestCheck(t *testing.T) {
 			p.Roles[0].Resources.GPUs = 4
 		}, "", ""},
 		{"good with constraints", alice, native(map[string]any{"placement": "spread"}), "", ""},
-		{"unknown queue", alice, func(p *plan.Plan) { p.Queue = "defualt" }, "queue", "did you mean default"},
+		{"unknown queue", alice, func(p *plan.Plan) { p.Queue = "defaul" }, "queue", "did you mean default"},
 		{"not a leaf", alice, func(p *plan.Plan) { p.Queue = "root" }, "queue", "default"},
 		{"no right", bob, func(p *plan.Plan) { p.Queue = "ml" }, "queue", "bob has no right to submit to ml, only alice has"},
 		{"too large for any node", alice, func(p *plan.Plan) { p.Roles[0].Resources.Memory = 5 << 30 }, "roles.worker.memory", "5GiB asked, the largest container of queue default has 4GiB"},

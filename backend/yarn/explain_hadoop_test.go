@@ -12,8 +12,6 @@ import (
 	"strings"
 	"testing"
 
-	"google.golang.org/protobuf/proto"
-
 	"github.com/muster-project/muster/backend"
 	"github.com/muster-project/muster/hadoop/pb/yarnpb"
 	"github.com/muster-project/muster/hadoop/rpc"
@@ -47,9 +45,9 @@ func newHolder(t *testing.T, b *Backend, p *plan.Plan) *holder {
 	if h.app, _, err = b.rm.NewApplication(ctx); err != nil {
 		t.Fatal(err)
 	}
-	err = b.rm.Submit(ctx, &yarnpb.ApplicationSubmissionContext{ApplicationId: h.app.Proto(), Name: proto.String(t.Name()), Queue: proto.String(queueOf(p)),
-		UnmanagedAm: proto.Bool(true), ApplicationType: proto.String(AppType), Tags: []string{Tag(p.ID)}, AmContainerSpec: &yarnpb.ContainerLaunchContext{},
-		Priority: hadoop.PriorityOf(int32(p.Priority)), MaxAppAttempts: proto.Int32(1), Resource: Size{Memory: 64, VCores: 1}.Proto()})
+	err = b.rm.Submit(ctx, &yarnpb.ApplicationSubmissionContext{ApplicationId: h.app.Proto(), Name: new(t.Name()), Queue: new(queueOf(p)),
+		UnmanagedAm: new(true), ApplicationType: new(AppType), Tags: []string{Tag(p.ID)}, AmContainerSpec: &yarnpb.ContainerLaunchContext{},
+		Priority: hadoop.PriorityOf(int32(p.Priority)), MaxAppAttempts: new(int32(1)), Resource: Size{Memory: 64, VCores: 1}.Proto()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -96,7 +94,7 @@ func (h *holder) ask(size Size, label, node string, count int32) {
 	id := int64(len(h.asks) + 1)
 	one := func(where string, relax bool) {
 		h.asks = append(h.asks, &yarnpb.ResourceRequest{Priority: hadoop.PriorityOf(int32(id)), ResourceName: &where, Capability: size.Proto(),
-			NumContainers: proto.Int32(count), RelaxLocality: &relax, NodeLabelExpression: &label, AllocationRequestId: &id, ExecutionType: hadoop.Guaranteed()})
+			NumContainers: new(count), RelaxLocality: &relax, NodeLabelExpression: &label, AllocationRequestId: &id, ExecutionType: hadoop.Guaranteed()})
 	}
 	one("*", node == "")
 	if node != "" {
@@ -111,7 +109,7 @@ func (h *holder) ask(size Size, label, node string, count int32) {
 // beat is one heartbeat.
 func (h *holder) beat() {
 	h.t.Helper()
-	resp, err := h.master.Allocate(h.t.Context(), &yarnpb.AllocateRequest{Ask: h.asks, Progress: proto.Float32(0)})
+	resp, err := h.master.Allocate(h.t.Context(), &yarnpb.AllocateRequest{Ask: h.asks, Progress: new(float32(0))})
 	if err != nil {
 		h.t.Fatal(err)
 	}

@@ -256,8 +256,8 @@ func (r *refusal) pack(n need, machines []machine) []plan.Finding {
 	for i := range out {
 		f := &out[i]
 		f.Problem = strings.ReplaceAll(f.Problem, coordinatorRole, "coordinator") + in(n.label)
-		if strings.HasPrefix(f.Path, "roles."+coordinatorRole) {
-			f.Path = "native.yarn.am" + strings.TrimPrefix(f.Path, "roles."+coordinatorRole)
+		if rest, ok := strings.CutPrefix(f.Path, "roles."+coordinatorRole); ok {
+			f.Path = "native.yarn.am" + rest
 		} else if f.Path == "roles" {
 			f.Path = where(n)
 		}

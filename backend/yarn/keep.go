@@ -109,7 +109,7 @@ func (k *keeping) again(ctx context.Context, m moment, now time.Time) error {
 		var may bool
 		var text string
 		k.state, may, text = gang.MayReturn(k.state, aside.Gang(), k.scout.look(ctx).View, gang.DefaultTimes(), now)
-		k.Log.Debug("job stepped aside", "job", k.ref.Job, "may return", may, "because", text)
+		k.Log.Debug("job stepped aside", "job", k.ref.Job, "may_return", may, "because", text)
 		if !may {
 			return nil
 		}

@@ -160,9 +160,11 @@ type Resource struct {
 // AppType is the type of all applications of ours.
 const AppType = "MUSTER"
 
-// Tag marks the applications of one job; TicketTag those that keep the place of
-// an earlier one. The resource manager lower-cases tags, so these are.
-func Tag(job string) string       { return "muster:" + strings.ToLower(job) }
+// Tag marks the applications of one job. The resource manager lower-cases tags,
+// so these are.
+func Tag(job string) string { return "muster:" + strings.ToLower(job) }
+
+// TicketTag marks an application that keeps the place of an earlier one.
 func TicketTag(app string) string { return "ticket:" + strings.ToLower(app) }
 
 // PartitionTag says in which partitions a job asks for slots, so that those who

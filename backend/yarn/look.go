@@ -5,12 +5,28 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 
 	"github.com/muster-project/muster/hadoop/pb/yarnpb"
 	hadoop "github.com/muster-project/muster/hadoop/yarn"
 )
+
+// seenTime is how long a look is good enough for what is asked for next: a job is
+// checked, and then submitted at once.
+const seenTime = 10 * time.Second
+
+// recently is what the place was like a moment ago.
+func (b *Backend) recently(ctx context.Context) (*cluster, error) {
+	b.mu.Lock()
+	c, at := b.seen, b.at
+	b.mu.Unlock()
+	if c != nil && time.Since(at) < seenTime {
+		return c, nil
+	}
+	return b.look(ctx)
+}
 
 // look asks the resource manager what the place is like at present. What only
 // its web service tells is left out where that does not answer.
@@ -65,6 +81,9 @@ func (b *Backend) look(ctx context.Context) (*cluster, error) {
 		amend(c.Root, told)
 	}
 	b.read(c, running, over)
+	b.mu.Lock()
+	b.seen, b.at = c, time.Now()
+	b.mu.Unlock()
 	return c, nil
 }
 

@@ -79,7 +79,7 @@ func TestRefuse(t *testing.T) {
 		changes []change
 	}{
 		{"nothing", nil},
-		{"no such queue", []change{queue("defualt")}},
+		{"no such queue", []change{queue("defaul")}},
 		{"queue with queues below", []change{queue("a")}},
 		{"queue meant twice", []change{queue("night")}},
 		{"queue by its path", []change{queue("root.a.night")}},

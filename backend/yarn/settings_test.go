@@ -54,7 +54,7 @@ func TestDecode(t *testing.T) {
 func TestDecodeRefuses(t *testing.T) {
 	p := testPlan(1, size1, map[string]any{
 		"node_lable": "gpu", "max_attempts": 0.0, "lifetime": 12.0, "tags": []any{"ü", "muster:x", 1.0}, "am": map[string]any{"memory": "512", "cpu": 1.0},
-		"application_type": "SPARK", "resources": map[string]any{"memory-mb": 1.0, "licence": 1.5}, "placement": "spred",
+		"application_type": "SPARK", "resources": map[string]any{"memory-mb": 1.0, "licence": 1.5}, "placement": "sprea",
 		"docker": map[string]any{"image": "a`id`", "mounts": []any{"data"}}, "log_aggregation": map[string]any{"include": "("}, "acls": "bob",
 		"reservation": "1", "dir": "m", "shared_dir": "/", "optional": "yes",
 		"roles": map[string]any{"wroker": map[string]any{}, "worker": map[string]any{"am": 1.0, "placement": map[string]any{"with": []any{"ps"}, "away_from": "worker"}}},

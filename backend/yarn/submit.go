@@ -176,7 +176,7 @@ func (j *job) claim(ctx context.Context, n int) (hadoop.AppID, error) {
 // describe writes what the coordinator of the n-th submission is told, with the
 // files that its containers need sent.
 func (j *job) describe(ctx context.Context, n int, id hadoop.AppID, aside Aside) (*AM, error) {
-	c, err := j.look(ctx)
+	c, err := j.recently(ctx)
 	if err != nil {
 		return nil, err
 	}
