@@ -135,7 +135,17 @@ func TestOnHDFSAJournalOutlivesAllDataNodesInTurn(t *testing.T) {
 	fsys, dir := job(t)
 	var acted []string
 	for round := range 6 {
-		j, took := takeOver(t, fsys, dir)
+		// Another coordinator knows nothing of which DataNodes failed its predecessor.
+		own, closeAll, err := onHDFS()
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() {
+			if err := closeAll(); err != nil {
+				t.Error(err)
+			}
+		})
+		j, took := takeOver(t, own, dir)
 		more, _ := appended(t, j, 10)
 		datanode(t, "kill", round%3+1)
 		rest, longest := appended(t, j, 10)

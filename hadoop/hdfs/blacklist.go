@@ -7,9 +7,10 @@ import (
 	"github.com/muster-project/muster/hadoop/pb/hdfspb"
 )
 
-// avoidance is how long a DataNode that failed is not written to, and read only
-// where no other one can be: by then the NameNode knows of its death itself.
-const avoidance = 10 * time.Minute
+// avoidance is how long a DataNode that failed is not written to, and is read
+// last. One that comes back is missed as a replica for that long; one that stays
+// away costs a try, but only with the next block.
+const avoidance = time.Minute
 
 // blacklist is the DataNodes that failed lately.
 type blacklist struct {

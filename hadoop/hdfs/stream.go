@@ -134,7 +134,7 @@ func (s *stream) hear() {
 func (s *stream) take(a ack) bool {
 	for i, r := range a.reply {
 		if r != hdfspb.Status_SUCCESS {
-			_ = s.fail(i, fmt.Errorf("packet %d: datanode %s says %s", a.seq, s.name(i), r)) // kept
+			_ = s.fail(i, fmt.Errorf("datanode %s says %s", s.name(i), r)) // kept
 			return false
 		}
 	}
