@@ -3,7 +3,9 @@
 package yarn
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"os"
@@ -13,6 +15,7 @@ import (
 	"testing"
 
 	"github.com/muster-project/muster/event"
+	"github.com/muster-project/muster/test/cluster/hadoop/lab"
 )
 
 // node is what the ResourceManager says of one.
@@ -197,11 +200,64 @@ func testFiveMixed(t *testing.T, at func(*world) scene) {
 	}
 }
 
-func TestTwoGangsOfSixtyPercentBothSucceed(t *testing.T)     { testTwoOfSixtyPercent(t, capacity) }
-func TestTwoGangsThatNeedEverythingBothSucceed(t *testing.T) { testTwoThatNeedEverything(t, capacity) }
-func TestFiveMixedGangsAllSucceed(t *testing.T)              { testFiveMixed(t, capacity) }
-func TestFairTwoGangsOfSixtyPercentBothSucceed(t *testing.T) { testTwoOfSixtyPercent(t, fair) }
+// open is where no label is wanted.
+func open(w *world) scene { return scene{"ml", "", w.nodes("")} }
+
+func TestTwoCompleteGangsOutliveTheLossOfANode(t *testing.T)     { testNodeLost(t, open) }
+func TestFairTwoCompleteGangsOutliveTheLossOfANode(t *testing.T) { testNodeLost(t, fair) }
+func TestTwoGangsOfSixtyPercentBothSucceed(t *testing.T)         { testTwoOfSixtyPercent(t, capacity) }
+func TestTwoGangsThatNeedEverythingBothSucceed(t *testing.T)     { testTwoThatNeedEverything(t, capacity) }
+func TestFiveMixedGangsAllSucceed(t *testing.T)                  { testFiveMixed(t, capacity) }
+func TestFairTwoGangsOfSixtyPercentBothSucceed(t *testing.T)     { testTwoOfSixtyPercent(t, fair) }
 func TestFairTwoGangsThatNeedEverythingBothSucceed(t *testing.T) {
 	testTwoThatNeedEverything(t, fair)
 }
 func TestFairFiveMixedGangsAllSucceed(t *testing.T) { testFiveMixed(t, fair) }
+
+// A node is lost while two complete gangs run: neither holds what the other
+// needs, both are placed again where there is room, and both succeed.
+func testNodeLost(t *testing.T, at func(*world) scene) {
+	cluster, err := lab.Open(os.Getenv("HADOOP_CONF_DIR"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := newWorld(t)
+	s := at(w)
+	// Two tasks of more than half a node each, and room for both jobs on what is
+	// left of the nodes once one is gone.
+	ids := []string{}
+	for i := range 2 {
+		file := s.job(w, fmt.Sprint("lost-", i), 20, 1280, 1280)
+		ids = append(ids, w.submit("--restarts", "3", "--set", "on_failure=restart", "--set", "restart_scope=job", file))
+	}
+	host := ""
+	for _, id := range ids {
+		v := w.until(id, "running", running)
+		host = v.Tasks[0].Node
+	}
+	name := ""
+	for _, n := range cluster.Names() {
+		if id, err := cluster.Node(n); err == nil && id == host {
+			name = n
+		}
+	}
+	if err := cluster.Lose(t.Context(), name); err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		ctx := context.WithoutCancel(t.Context())
+		if err := errors.Join(cluster.Start(ctx, name), cluster.Wait(ctx)); err != nil {
+			t.Error(err)
+		}
+	}()
+	lost := 0
+	for _, id := range ids {
+		if o := w.wait(id); o.State != event.Succeeded {
+			t.Errorf("%s: %+v", id, o)
+		}
+		lost += strings.Count(w.must("events", id), "ended (lost)")
+	}
+	if lost == 0 {
+		t.Error("no task was lost")
+	}
+}

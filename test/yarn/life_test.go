@@ -205,7 +205,9 @@ func TestALostTaskIsPlacedAgain(t *testing.T) {
 	w := newWorld(t)
 	id := w.submit("-N", "2", "--memory", "256MiB", "--workdir", "none", "--restarts", "1", "--set", "on_failure=restart", "--", "bash", "-c",
 		`if [ -n "$MUSTER_RESTART_REASON" ]; then echo "again: $MUSTER_RESTART_REASON"; exit 0; fi; [ $MUSTER_INDEX = 0 ] || exit 0; sleep 600`)
-	w.until(id, "running", func(v view) bool { return len(v.Tasks) == 2 && v.Tasks[0].State == "running" && v.Tasks[1].State == "succeeded" })
+	w.until(id, "running", func(v view) bool {
+		return len(v.Tasks) == 2 && v.Tasks[0].State == "running" && v.Tasks[1].State == "succeeded"
+	})
 	w.kill("executor")
 	if o := w.wait(id); o.State != event.Succeeded {
 		t.Fatalf("%+v", o)
