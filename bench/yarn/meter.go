@@ -26,7 +26,12 @@ type meter struct {
 type proc struct {
 	place string // the container, or client; empty as long as it is unknown
 	peak  int64  // bytes
+	looks int    // how often it was nobody's
 }
+
+// strange is how often a process may be nobody's before it is not looked at any
+// more: one that was just forked becomes a container's with its next program.
+const strange = 20
 
 const client = "client"
 
@@ -66,6 +71,9 @@ func (m *meter) look() {
 			p.place = m.placeOf(pid)
 		}
 		if p.place == "" {
+			if p.looks++; p.looks == strange {
+				m.before[pid] = true
+			}
 			continue
 		}
 		switch exe, err := os.Readlink(procFile(pid, "exe")); filepath.Base(exe) {

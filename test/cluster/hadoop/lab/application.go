@@ -35,7 +35,7 @@ func (c *Cluster) Containers(ctx context.Context) ([]int, error) {
 	if err != nil {
 		return nil, err
 	}
-	pids := marked(mark(c.Dir, ""))
+	pids := c.marked("")
 	for _, d := range all {
 		pids = slices.DeleteFunc(pids, func(pid int) bool { return pid == d.PID })
 	}

@@ -177,7 +177,7 @@ func (c *Cluster) Down(ctx context.Context) error {
 		return err
 	}
 	// What a keeper that was killed has left.
-	return sweep(ctx, func() []int { return marked(mark(c.Dir, "")) })
+	return sweep(ctx, func() []int { return c.marked("") })
 }
 
 // known says whether the cluster has a daemon of that name.

@@ -10,7 +10,7 @@ import (
 )
 
 // markKey is the variable by which a process is known to be a part of a cluster.
-// Containers inherit it from their NodeManager.
+// NodeManagers hand it on to their containers: it is on their list of such.
 const markKey = "MUSTER_LAB"
 
 // mark is the setting of markKey in the daemon called name, or the beginning of

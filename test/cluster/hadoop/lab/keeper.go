@@ -316,7 +316,7 @@ func (k *keeper) stop(ctx context.Context, name string, sig syscall.Signal) erro
 // lose kills a NodeManager together with its containers, which are found by
 // their parents and, those of an earlier NodeManager, by their environment.
 func (k *keeper) lose(ctx context.Context, name string) error {
-	find := func() []int { return marked(mark(k.c.Dir, name)) }
+	find := func() []int { return k.c.marked(name) }
 	if c := k.child(name); c != nil && c.running() {
 		k.mu.Lock()
 		c.asked = true
@@ -366,5 +366,5 @@ func (k *keeper) killAll() error {
 	for _, c := range all {
 		<-c.ended
 	}
-	return sweep(context.Background(), func() []int { return append(below(os.Getpid()), marked(mark(k.c.Dir, ""))...) })
+	return sweep(context.Background(), func() []int { return append(below(os.Getpid()), k.c.marked("")...) })
 }

@@ -112,7 +112,7 @@ func TestNothingIsLeftWhenTheClusterIsTakenDown(t *testing.T) {
 	if err := c.Down(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if pids := marked(mark(c.Dir, "")); len(pids) > 0 {
+	if pids := c.marked(""); len(pids) > 0 {
 		t.Errorf("still there: %v", pids)
 	}
 	if err := c.Down(t.Context()); err != nil {
@@ -134,7 +134,7 @@ func TestNothingIsLeftWhenTheOwnerDies(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = owner.Wait() // it was killed
-	eventually(t, "all are gone", func() bool { return len(marked(mark(c.Dir, ""))) == 0 })
+	eventually(t, "all are gone", func() bool { return len(c.marked("")) == 0 })
 }
 
 func TestAnOwnerCanHandOver(t *testing.T) {
@@ -171,7 +171,7 @@ func TestNothingIsLeftWhenTheKeeperIsKilled(t *testing.T) {
 	if err := c.Down(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if pids := marked(mark(c.Dir, "")); len(pids) > 0 {
+	if pids := c.marked(""); len(pids) > 0 {
 		t.Errorf("still there: %v", pids)
 	}
 }

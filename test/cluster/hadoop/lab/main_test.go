@@ -145,7 +145,7 @@ func (c *Cluster) started(t *testing.T, names ...string) {
 // containers that a NodeManager has started and that still run.
 func (c *Cluster) containers(node string) int {
 	n := 0
-	for _, pid := range marked(mark(c.Dir, node)) {
+	for _, pid := range c.marked(node) {
 		if data, _ := os.ReadFile(procFile(pid, "cmdline")); strings.HasPrefix(string(data), "sleep\x00600") {
 			n++
 		}

@@ -144,7 +144,7 @@ func (c *Cluster) yarn() map[string]string {
 		"yarn.nodemanager.resource.memory.enforced":                                     "false",
 		"yarn.nodemanager.disk-health-checker.max-disk-utilization-per-disk-percentage": "99.0",
 		"yarn.nodemanager.delete.debug-delay-sec":                                       "0",
-		"yarn.nodemanager.env-whitelist":                                                "JAVA_HOME,PATH,LANG,TZ",
+		"yarn.nodemanager.env-whitelist":                                                "JAVA_HOME,PATH,LANG,TZ," + markKey,
 		"yarn.application.classpath":                                                    c.Conf() + "," + filepath.Join(c.Jars, "*"),
 
 		"yarn.log-aggregation-enable":         "true",

@@ -39,20 +39,22 @@ func sweep(ctx context.Context, find func() []int) error {
 	}
 }
 
-// marked lists the processes whose environment has a variable that begins with
-// prefix. This process is never one of them.
-func marked(prefix string) []int {
+// marked lists the processes of a cluster, or those of one of its daemons: those
+// that have its mark in their environment, and those that run in the folders of a
+// NodeManager. The shell that starts a container has no mark yet. This process is
+// never one of them.
+func (c *Cluster) marked(name string) []int {
+	prefix := []byte(mark(c.Dir, name))
+	folder := c.path("data", name) + "/"
 	var pids []int
 	for _, pid := range processes() {
-		data, err := os.ReadFile(procFile(pid, "environ"))
-		if err != nil || pid == os.Getpid() {
-			continue // ended, or somebody else's
+		if pid == os.Getpid() {
+			continue
 		}
-		for v := range bytes.SplitSeq(data, []byte{0}) {
-			if bytes.HasPrefix(v, []byte(prefix)) {
-				pids = append(pids, pid)
-				break
-			}
+		data, _ := os.ReadFile(procFile(pid, "environ")) // it may have ended, or be somebody else's
+		dir, _ := os.Readlink(procFile(pid, "cwd"))
+		if strings.HasPrefix(dir, folder) || slices.ContainsFunc(bytes.Split(data, []byte{0}), func(v []byte) bool { return bytes.HasPrefix(v, prefix) }) {
+			pids = append(pids, pid)
 		}
 	}
 	return pids
