@@ -196,7 +196,7 @@ func (b *Backend) Check(ctx context.Context, p *plan.Plan) ([]plan.Finding, erro
 	if err != nil {
 		return nil, err
 	}
-	return refuse(p, c, b.User), nil
+	return append(refuse(p, c, b.User), checkFiles(ctx, b.fs, p, b.Conf.String("fs.defaultFS", ""))...), nil
 }
 
 // Find recovers the reference of a job by its id.

@@ -70,7 +70,8 @@ func ExecutorContainer(am *AM, s *Settings, p *plan.Plan, role string, start []b
 	return c
 }
 
-// blobsOf are the content addresses that a plan names, sorted.
+// blobsOf are the keys of all files that a plan names, sorted: content addresses
+// of what was sent, and what stands for files that are on the cluster already.
 func blobsOf(p *plan.Plan) []string {
 	var out []string
 	add := func(sha string) {
@@ -80,7 +81,7 @@ func blobsOf(p *plan.Plan) []string {
 	}
 	add(p.Work.Archive)
 	for _, f := range p.Work.Files {
-		add(f.Blob)
+		add(f.Key())
 	}
 	slices.Sort(out)
 	return out

@@ -241,7 +241,22 @@ func (j *job) files(ctx context.Context, am *AM) error {
 	if am.Site, err = j.store.putBytes(ctx, j.Conf.XML(sent), modeData); err != nil {
 		return err
 	}
+	for _, f := range j.plan.Work.Files {
+		if !f.Remote() {
+			continue
+		}
+		at, err := remotePath(f.Source, j.Conf.String("fs.defaultFS", ""))
+		if err == nil {
+			am.Blobs[f.Key()], err = j.store.resource(ctx, at)
+		}
+		if err != nil {
+			return fmt.Errorf("files: %s: %w", f.Source, err)
+		}
+	}
 	for _, sha := range blobsOf(j.plan) {
+		if _, there := am.Blobs[sha]; there {
+			continue
+		}
 		if err := j.store.touch(ctx, sha); err != nil {
 			return err
 		}
@@ -285,7 +300,11 @@ func (j *job) hand(ctx context.Context, id hadoop.AppID, am *AM, ticket string) 
 	wait := pacer{next: 5 * time.Millisecond, most: 500 * time.Millisecond}
 	for {
 		if err := j.rm.Submit(ctx, context); err != nil {
-			return j.notSubmitted(err)
+			// Of two that submit one application at the same time one may be told that it
+			// is there already.
+			if _, unknown := j.rm.Report(ctx, id); unknown != nil {
+				return j.notSubmitted(err)
+			}
 		}
 		for {
 			r, err := j.rm.Report(ctx, id)
