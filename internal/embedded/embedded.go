@@ -9,8 +9,6 @@ package embedded
 import (
 	"bytes"
 	"compress/gzip"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -33,8 +31,7 @@ func extract(packed []byte, dir string) (string, error) {
 	if len(packed) == 0 {
 		return "", nil
 	}
-	sum := sha256.Sum256(packed)
-	path := filepath.Join(dir, "executor-"+hex.EncodeToString(sum[:8]))
+	path := filepath.Join(dir, "executor-"+name(packed))
 	if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() {
 		return path, nil
 	} else if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -44,6 +41,13 @@ func extract(packed []byte, dir string) (string, error) {
 		return "", fmt.Errorf("%s: the embedded executor cannot be written: %w", path, err)
 	}
 	return path, nil
+}
+
+// name tells contents apart by what gzip notes at the end of them, their check
+// sum and length, and by the packed length. Nothing else is read: what is not
+// looked at is not in memory, and every start of muster comes by here.
+func name(packed []byte) string {
+	return fmt.Sprintf("%x-%x", packed[max(0, len(packed)-8):], len(packed))
 }
 
 // unpack writes to a temporary name first: a second muster that looks at the

@@ -79,6 +79,15 @@ func TestAnotherVersionGetsAnotherName(t *testing.T) {
 	}
 }
 
+func TestTheNameIsFoundWithoutReadingTheContent(t *testing.T) {
+	data := packed(t, "the executor")
+	want := name(data)
+	clear(data[:len(data)-8])
+	if got := name(data); got != want {
+		t.Errorf("the name is %s and was %s: it depends on more than the last eight bytes", got, want)
+	}
+}
+
 func TestABrokenArchiveLeavesNoFile(t *testing.T) {
 	dir := t.TempDir()
 	data := packed(t, "the executor, cut short")
