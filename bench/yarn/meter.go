@@ -110,22 +110,19 @@ func (m *meter) placeOf(pid int) string {
 	return container
 }
 
-// memory returns the peaks of the client, of the master, whose container is an
-// application's first, and of the largest other container.
+// memory returns the peak of the largest process of the client, of the master,
+// whose container is an application's first, and of the other containers. Sums
+// would count twice what two processes of one program share.
 func (m *meter) memory() (ofClient, ofMaster, ofExecutor int64) {
-	sums := map[string]int64{}
 	for _, p := range m.procs {
-		sums[p.place] += p.peak
-	}
-	for place, sum := range sums {
 		switch {
-		case place == "":
-		case place == client:
-			ofClient = sum
-		case strings.HasSuffix(place, "_000001"):
-			ofMaster = max(ofMaster, sum)
+		case p.place == "":
+		case p.place == client:
+			ofClient = max(ofClient, p.peak)
+		case strings.HasSuffix(p.place, "_000001"):
+			ofMaster = max(ofMaster, p.peak)
 		default:
-			ofExecutor = max(ofExecutor, sum)
+			ofExecutor = max(ofExecutor, p.peak)
 		}
 	}
 	return ofClient, ofMaster, ofExecutor

@@ -20,7 +20,7 @@ type figures struct {
 	running  time.Duration // from the command to the last task's start
 	finished time.Duration // from the command to its end
 	cpu      time.Duration // of the command, its children and all containers
-	// Resident memory in bytes; 0 where there is no such process.
+	// Resident memory in bytes of the largest process; 0 where there is none.
 	client, master, executor int64
 }
 

@@ -24,7 +24,7 @@ func (c *Cluster) Wait(ctx context.Context) error {
 }
 
 // slow bounds the start of a cluster on a machine that has other work.
-const slow = 4 * time.Minute
+const slow = 6 * time.Minute
 
 // await repeats a check until it holds. It gives up as soon as a daemon has ended
 // by itself: what answers then would be another cluster's.
