@@ -66,8 +66,12 @@ func (e *Env) doctorCommand() *cobra.Command {
 }
 
 func (e *Env) printFindings(found []finding) {
+	wide := 0
 	for _, f := range found {
-		fmt.Fprintf(e.Stdout, "%-8s %-10s %s\n", f.Verdict, f.Check, f.Text)
+		wide = max(wide, len(f.Check))
+	}
+	for _, f := range found {
+		fmt.Fprintf(e.Stdout, "%-8s %-*s %s\n", f.Verdict, wide, f.Check, f.Text)
 		if f.Hint != "" {
 			fmt.Fprintf(e.Stdout, "         hint: %s\n", f.Hint)
 		}

@@ -229,8 +229,11 @@ func (d *diagnosis) directory(ctx context.Context) {
 		hint = strings.TrimSpace(hint)
 		if hint == "" {
 			hint = "jobs of yours lie there; native.yarn.dir names another directory"
-			if errors.Is(err, fs.ErrPermission) {
+			switch {
+			case errors.Is(err, fs.ErrPermission):
 				hint = fmt.Sprintf("give %s to %s, or name a directory of yours by native.yarn.dir", d.Layout.Root, d.User)
+			case errors.Is(err, context.DeadlineExceeded):
+				hint = fmt.Sprintf("HDFS took longer than %s: do its DataNodes run, and does a firewall let this machine through to them?", checkTime)
 			}
 		}
 		d.failed("directory", hint, "%s cannot be written: %s", d.Layout.Root, text)
@@ -267,7 +270,7 @@ func (d *diagnosis) skew(whose string, ahead time.Duration) {
 func (d *diagnosis) clock(ctx context.Context) {
 	info, err := d.web.Info(ctx)
 	if err != nil {
-		d.warn("web", "", "%v", err)
+		d.warn("web", "without it less can be refused and explained", "it takes connections but gives no answer: %v", innermost(err))
 		return
 	}
 	d.ok("version", "Hadoop %s", info.Version)
@@ -389,7 +392,7 @@ func (d *diagnosis) queues(ctx context.Context) {
 func (d *diagnosis) running(ctx context.Context) {
 	running, err := d.web.Conf(ctx)
 	if err != nil {
-		d.warn("web", "", "its configuration cannot be read: %v", err)
+		d.warn("web", "", "the configuration of the resource manager cannot be read: %v", innermost(err))
 		return
 	}
 	c := conf.New(running)

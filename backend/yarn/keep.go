@@ -10,6 +10,7 @@ import (
 	"github.com/muster-project/muster/event"
 	"github.com/muster-project/muster/gang"
 	"github.com/muster-project/muster/hadoop/pb/yarnpb"
+	hadoop "github.com/muster-project/muster/hadoop/yarn"
 )
 
 // How often a keeper looks, and how long it believes in what it cannot explain.
@@ -177,9 +178,9 @@ func (k *keeping) broken(ctx context.Context, m moment, now time.Time) error {
 // down.
 func outcome(r *yarnpb.ApplicationReport) event.Outcome {
 	text := firstLine(r.GetDiagnostics())
-	app := r.GetName()
 	o := event.Outcome{State: event.Failed, Status: 70, Origin: "muster", Class: event.ClassInternal,
-		Text: cmp.Or(text, "the coordinator of "+app+" ended without a verdict"), Hint: "its log: muster logs --coordinator, or " + r.GetTrackingUrl()}
+		Text: cmp.Or(text, "the coordinator of "+r.GetName()+" ended without a verdict"),
+		Hint: fmt.Sprintf("its log: yarn logs -applicationId %s, or %s", hadoop.AppOf(r.GetApplicationId()), r.GetTrackingUrl())}
 	if r.GetState() == yarnpb.AppState_KILLED || r.GetFinalStatus() == yarnpb.FinalStatus_APP_KILLED {
 		o.State, o.Status, o.Class, o.Hint = event.Stopped, 130, event.ClassCancelled, ""
 		o.Text = cmp.Or(text, "killed at the resource manager")

@@ -11,8 +11,8 @@ func (w *why) nodes(l lack) bool {
 	machines := w.Cluster.machines(l.label, true)
 	if len(machines) == 0 {
 		away := len(w.Cluster.machines(l.label, false))
-		w.add(reasonLabel, map[string]float64{"running": 0, "away": float64(away)}, "muster doctor --on yarn lists the nodes; an administrator starts or labels them",
-			"%s wait for a node%s: none runs, %d are known", l.text(), in(l.label), away)
+		w.add(reasonLabel, map[string]float64{"running": 0, "away": float64(away)}, "muster doctor --on yarn counts the nodes; an administrator starts or labels them",
+			"%s: no node%s runs; away: %d", l.text(), with(l.label), away)
 		return false
 	}
 	if w.queue != nil {
@@ -52,7 +52,7 @@ func (w *why) room(l lack) {
 	if !need.Fits(free) {
 		names := slices.DeleteFunc(parts(need), func(name string) bool { return need.Get(name) <= free.Get(name) })
 		w.add(reasonFull, numbers(map[string]Size{"asked": l.total, "free": free, "total": total}, names), "wait until other jobs have ended; a smaller gang may start sooner",
-			"%s need %s, %s of %s are free%s", l.text(), only(l.total, names), only(free, names), only(total, names), in(l.label))
+			"%s need %s; free: %s of %s%s", l.text(), only(l.total, names), only(free, names), only(total, names), in(l.label))
 		return
 	}
 	fit, asked := pour(l.wants, machines, w.counted)
@@ -64,6 +64,14 @@ func (w *why) room(l lack) {
 	n["fit"], n["wanted"] = float64(fit), float64(asked)
 	w.add(reasonFragments, n, "wait until jobs have ended; smaller tasks fit into smaller gaps",
 		"%s are free%s, but in pieces: %d of %s fit on the nodes as they are (%s)", only(free, names), in(l.label), fit, tasks(asked), l.text())
+}
+
+// with names a partition after a node.
+func with(label string) string {
+	if label == "" {
+		return ""
+	}
+	return " with the label " + label
 }
 
 func tasks(n int) string {
