@@ -1,7 +1,7 @@
 package process
 
 import (
-	"encoding/gob"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
@@ -82,7 +82,7 @@ func (g *guardian) run(in, out *os.File) error {
 	if err := prepareSelf(); err != nil {
 		return err
 	}
-	decode := gob.NewDecoder(in)
+	decode := json.NewDecoder(in)
 	var first order
 	if err := decode.Decode(&first); err != nil || first.Spec == nil {
 		return fmt.Errorf("guardian: no specification on standard input: %w", err)
@@ -103,7 +103,7 @@ func (g *guardian) run(in, out *os.File) error {
 	}()
 	g.limit = newLimit(g.spec.Limits)
 	g.start()
-	g.reports <- report{Started: &started{PIDs: g.pids(), Cgroups: g.limit.dirs()}}
+	g.reports <- report{Started: &started{PIDs: g.pids(), Cgroups: asBytes(g.limit.dirs())}}
 
 	orders := make(chan order)
 	go receive(decode, orders)
@@ -139,7 +139,7 @@ func prepareSelf() error {
 }
 
 func send(out *os.File, reports <-chan report) {
-	encode := gob.NewEncoder(out)
+	encode := json.NewEncoder(out)
 	var err error
 	for r := range reports {
 		if err == nil { // an executor that is gone is seen by the loop, on the other pipe
@@ -148,7 +148,7 @@ func send(out *os.File, reports <-chan report) {
 	}
 }
 
-func receive(decode *gob.Decoder, orders chan<- order) {
+func receive(decode *json.Decoder, orders chan<- order) {
 	defer close(orders)
 	for {
 		var o order

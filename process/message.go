@@ -1,21 +1,22 @@
 package process
 
 import (
+	"encoding/json"
 	"syscall"
 	"time"
 )
 
-// The executor and its guardian talk in gob over two pipes, the guardian's
-// stdin and stdout. Gob, since environments are bytes and JSON would alter
-// those that are not UTF-8. A specification never travels in argv, where every
-// user of the machine could read the environments in it.
+// The executor and its guardian talk in JSON over two pipes, the guardian's
+// stdin and stdout. Arguments, environments and paths go as bytes, since JSON
+// would alter those that are not UTF-8. A specification never travels in argv,
+// where every user of the machine could read the environments in it.
 
 // order goes from executor to guardian. The first has Spec; in others exactly
 // one field is set. The end of the pipe is the order to kill everything.
 type order struct {
-	Spec   *Spec
-	Stop   *stopOrder
-	Signal *signalOrder
+	Spec   *Spec        `json:",omitempty"`
+	Stop   *stopOrder   `json:",omitempty"`
+	Signal *signalOrder `json:",omitempty"`
 }
 
 type stopOrder struct {
@@ -32,18 +33,55 @@ type signalOrder struct {
 // report goes from guardian to executor. Exactly one field is set. Started is
 // the first, Result the last.
 type report struct {
-	Started *started
-	Answer  *answer
-	Usage   *Usage
-	Result  *Result
+	Started *started `json:",omitempty"`
+	Answer  *answer  `json:",omitempty"`
+	Usage   *Usage   `json:",omitempty"`
+	Result  *Result  `json:",omitempty"`
 }
 
 type started struct {
-	PIDs    []int // 0 where a process did not start
-	Cgroups []string
+	PIDs    []int    // 0 where a process did not start
+	Cgroups [][]byte // their directories
 }
 
 type answer struct {
 	ID    int
 	Error string
+}
+
+// sentProc is a Proc on its way.
+type sentProc struct {
+	Argv, Env           [][]byte
+	Dir, Stdout, Stderr []byte
+}
+
+// MarshalJSON gives the form that UnmarshalJSON takes; both keep every byte.
+func (p Proc) MarshalJSON() ([]byte, error) {
+	return json.Marshal(sentProc{asBytes(p.Argv), asBytes(p.Env), []byte(p.Dir), []byte(p.Stdout), []byte(p.Stderr)})
+}
+
+// UnmarshalJSON takes what MarshalJSON gave.
+func (p *Proc) UnmarshalJSON(data []byte) error {
+	var s sentProc
+	if err := json.Unmarshal(data, &s); err != nil {
+		return err
+	}
+	*p = Proc{asText(s.Argv), asText(s.Env), string(s.Dir), string(s.Stdout), string(s.Stderr)}
+	return nil
+}
+
+func asBytes(words []string) [][]byte {
+	out := make([][]byte, len(words))
+	for i, w := range words {
+		out[i] = []byte(w)
+	}
+	return out
+}
+
+func asText(words [][]byte) []string {
+	out := make([]string, len(words))
+	for i, w := range words {
+		out[i] = string(w)
+	}
+	return out
 }

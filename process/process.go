@@ -27,7 +27,8 @@ import (
 
 // Spec is one task's processes. All paths in it are absolute.
 type Spec struct {
-	Guardian []string // command line of the guardian: this binary and its hidden verb
+	// Guardian is the command line of the guardian: this binary and its hidden verb.
+	Guardian []string `json:"-"`
 	Procs    []Proc
 	MaxSize  int64 // rotate a log file at this size; 0: never
 	Keep     int   // rotated files kept beside the current one
@@ -45,17 +46,8 @@ type Spec struct {
 
 	// Hold are files that the guardian keeps open as long as anything of the tree
 	// lives, such as a lock, and that no process of the tree inherits.
-	Hold Files
+	Hold []*os.File `json:"-"` // inherited, not sent
 }
-
-// Files stay behind when a Spec is sent: they are inherited, not copied.
-type Files []*os.File
-
-// GobEncode sends nothing.
-func (Files) GobEncode() ([]byte, error) { return nil, nil }
-
-// GobDecode receives nothing.
-func (*Files) GobDecode([]byte) error { return nil }
 
 // Proc is one process. Its output goes to the files Stdout and Stderr, each
 // with an index of times beside it (".idx"); both may be the same file. Package

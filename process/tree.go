@@ -2,7 +2,7 @@ package process
 
 import (
 	"context"
-	"encoding/gob"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -21,7 +21,7 @@ type Tree struct {
 	cmd     *exec.Cmd
 	in      *os.File // orders to the guardian
 	out     *os.File // its reports
-	decode  *gob.Decoder
+	decode  *json.Decoder
 	pids    []int
 	cgroups []string
 	patient time.Duration
@@ -30,7 +30,7 @@ type Tree struct {
 
 	// send guards encode. It may be taken while mu is not held, never after it.
 	send   sync.Mutex
-	encode *gob.Encoder
+	encode *json.Encoder
 
 	mu      sync.Mutex // guards what follows
 	usage   Usage
@@ -101,7 +101,7 @@ func (t *Tree) launch() error {
 		return errors.Join(fmt.Errorf("guardian: cannot start: %w", err), in.Close(), out.Close())
 	}
 	t.in, t.out = in, out
-	t.encode, t.decode = gob.NewEncoder(in), gob.NewDecoder(out)
+	t.encode, t.decode = json.NewEncoder(in), json.NewDecoder(out)
 	return nil
 }
 
@@ -127,7 +127,7 @@ func (t *Tree) handshake(ctx context.Context) error {
 	case first.Started == nil:
 		return errors.New("its first word was another")
 	}
-	t.pids, t.cgroups = first.Started.PIDs, first.Started.Cgroups
+	t.pids, t.cgroups = first.Started.PIDs, asText(first.Started.Cgroups)
 	return nil
 }
 
