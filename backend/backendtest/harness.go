@@ -5,6 +5,7 @@
 package backendtest
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"fmt"
@@ -29,6 +30,12 @@ type Harness struct {
 	// Command turns the words of a script (see backend/fake) into a command that
 	// does the same on this backend.
 	Command func(words ...string) spec.Command
+	// Adapt gives a plan what the place asks of every job, such as a queue or a
+	// size that lets exactly Slots tasks run; nil for nothing.
+	Adapt func(p *plan.Plan)
+	// Gathers says that slots of a gang that waits are collected one by one, on a
+	// place that has no gangs of its own. It may hold some, but is granted none.
+	Gathers bool
 	// Lose makes a task's slot vanish with everything in it.
 	Lose func(id string, task plan.TaskID) error
 	// Takeover starts one more coordinator of a job while the first one lives.
@@ -39,8 +46,9 @@ type Harness struct {
 	Held func(id string) int
 	// Left names what is left of a job: processes, slots, claims, mounts.
 	Left func(id string) []string
-	// Patience bounds every wait.
-	Patience time.Duration
+	// Patience bounds every wait; Every is the time between two looks, 25 ms if
+	// it is zero.
+	Patience, Every time.Duration
 }
 
 // suite is one run of the conformance suite.
@@ -70,6 +78,9 @@ func (s *suite) job(tasks int, words ...string) *plan.Plan {
 	p.Roles = []plan.Role{{Name: "worker", Instances: spec.Count{Min: tasks, Max: tasks}, Procs: 1, Resources: plan.Resources{CPUs: 1},
 		Command: s.Command(words...), Ports: []plan.Port{{Name: "main"}}, Wait: true, Counted: true, OnFailure: spec.FailureStop,
 		RestartScope: spec.ScopeTask, StopGrace: spec.Duration(5 * time.Second)}}
+	if s.Adapt != nil {
+		s.Adapt(p)
+	}
 	return p
 }
 
@@ -122,7 +133,7 @@ func (s *suite) until(what string, ok func() bool) {
 	s.t.Helper()
 	limit := time.NewTimer(s.Patience)
 	defer limit.Stop()
-	tick := time.NewTicker(25 * time.Millisecond)
+	tick := time.NewTicker(cmp.Or(s.Every, 25*time.Millisecond))
 	defer tick.Stop()
 	for !ok() {
 		select {
@@ -138,7 +149,7 @@ func (s *suite) stays(d time.Duration, what string, ok func() bool) {
 	s.t.Helper()
 	limit := time.NewTimer(d)
 	defer limit.Stop()
-	tick := time.NewTicker(25 * time.Millisecond)
+	tick := time.NewTicker(cmp.Or(s.Every, 25*time.Millisecond))
 	defer tick.Stop()
 	for {
 		if !ok() {

@@ -54,23 +54,33 @@ func (c Case) Run(t testing.TB, h *Harness) {
 
 // A gang that does not fit holds nothing while it waits, and starts as a whole.
 func (s *suite) allOrNothing() {
-	first := s.submit(s.job(1, "sleep=1500ms"))
+	first := s.submit(s.job(1, "sleep=1m"))
 	first.untilState("worker/0", "running")
 	second := s.submit(s.job(s.Slots, "exit=0"))
 	second.until("the second gang is asked for", func() bool {
 		return count(second.events(), func(*event.SlotsRequested) bool { return true }) > 0
 	})
-	for first.view().Outcome == nil {
-		s.stays(50*time.Millisecond, "the waiting gang holds nothing", func() bool {
-			return s.Held(second.ref.Job) == 0 || first.view().Outcome != nil
-		})
+	s.stays(time.Second, "the waiting gang holds nothing", func() bool { return s.has(second) == 0 })
+	if v := first.view(); v.Outcome != nil {
+		s.t.Fatalf("the first gang: %+v; it was to be there while the second waits", v.Outcome)
+	}
+	if err := s.Backend.Stop(s.ctx, first.ref, false); err != nil {
+		s.t.Fatalf("stop: %v", err)
 	}
 	if o := second.end(); o.State != event.Succeeded {
 		s.t.Fatalf("the second gang: %+v, want succeeded once the first is gone", o)
 	}
-	if o := first.end(); o.State != event.Succeeded {
-		s.t.Fatalf("the first gang: %+v, want succeeded", o)
+	if o := first.end(); o.State != event.Stopped {
+		s.t.Fatalf("the first gang: %+v, want stopped", o)
 	}
+}
+
+// has counts the slots of a gang that waits.
+func (s *suite) has(r *running) int {
+	if s.Gathers {
+		return count(r.events(), func(*event.SlotGranted) bool { return true })
+	}
+	return s.Held(r.ref.Job)
 }
 
 // A gang holds the slots of its tasks and no others.
@@ -95,7 +105,7 @@ func (s *suite) surplus() {
 
 // What a program ends with is what people are told.
 func (s *suite) exits() {
-	for word, want := range map[string]event.Exit{
+	ends := map[string]event.Exit{
 		"exit=0":       {},
 		"exit=1":       {Class: event.ClassExit, Status: 1},
 		"exit=3":       {Class: event.ClassExit, Status: 3},
@@ -103,8 +113,13 @@ func (s *suite) exits() {
 		"exit=255":     {Class: event.ClassExit, Status: 255},
 		"kill=SIGKILL": {Class: event.ClassSignal, Status: 137, Signal: "SIGKILL"},
 		"kill=SIGSEGV": {Class: event.ClassSignal, Status: 139, Signal: "SIGSEGV"},
-	} {
-		r := s.submit(s.job(1, word))
+	}
+	jobs := map[string]*running{} // at the same time, as far as there is room
+	for word := range ends {
+		jobs[word] = s.submit(s.job(1, word))
+	}
+	for word, want := range ends {
+		r := jobs[word]
 		o := r.end()
 		x := r.task("worker/0").Exit
 		if x == nil || x.Class != want.Class || x.Status != want.Status || x.Signal != want.Signal || o.Status != want.Status {
@@ -279,7 +294,10 @@ func (s *suite) unknown() {
 	r.untilState("worker/0", "running")
 	s.Blind(true)
 	for range 3 {
-		if st, err := s.Backend.Status(s.ctx, r.ref); err == nil && st.Phase == backend.PhaseEnded {
+		ctx, cancel := context.WithTimeout(s.ctx, s.Patience/20) // somebody who waits for an answer
+		st, err := s.Backend.Status(ctx, r.ref)
+		cancel()
+		if err == nil && st.Phase == backend.PhaseEnded {
 			s.t.Errorf("status %+v while the backend cannot be asked, want anything but an end", st)
 		}
 	}
