@@ -70,6 +70,12 @@ func (e *Env) explain(ctx context.Context, j job, out *output) error {
 	return nil
 }
 
+// gathering says that a cluster sees nothing in a job's way. Then its coordinator
+// may know more, such as that no node is left which its placement allows.
+func gathering(reasons []backend.Reason) bool {
+	return len(reasons) == 1 && reasons[0].Code == "starting"
+}
+
 // reasons asks the cluster; on this machine the journal has them.
 func (e *Env) reasons(ctx context.Context, j job, r *report) ([]backend.Reason, error) {
 	out := []backend.Reason{}
@@ -80,7 +86,9 @@ func (e *Env) reasons(ctx context.Context, j job, r *report) ([]backend.Reason, 
 		}
 		if x, ok := b.(backend.Explainer); ok {
 			asked, err := x.Explain(ctx, j.remote.Ref)
-			return append(out, asked...), refused(err)
+			if err != nil || !gathering(asked) || len(r.Waiting) == 0 {
+				return append(out, asked...), refused(err)
+			}
 		}
 	}
 	for _, text := range r.Waiting {

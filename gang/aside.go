@@ -82,7 +82,7 @@ func MayReturn(s State, a Aside, v View, t Times, now time.Time) (State, bool, s
 	}
 	ahead := slices.DeleteFunc(seen.rivals(), func(m Member) bool { return !m.before(self) })
 	if len(ahead) > 0 {
-		return s, false, fmt.Sprintf("stepped aside for %s; waits until %s%s is complete or over: %d gangs before this one", a.Head, ahead[0].App, named(ahead[0]), len(ahead))
+		return s, false, fmt.Sprintf("stepped aside for %s; waits until %s%s is complete or over; gangs before this one: %d", a.Head, ahead[0].App, named(ahead[0]), len(ahead))
 	}
 	return s, true, "no gang gathers before this one"
 }

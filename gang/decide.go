@@ -162,8 +162,8 @@ func (d *decider) behind(rivals []Member) {
 			ahead++
 		}
 	}
-	d.wait(CodeBehind, fmt.Sprintf("behind %s%s, which gathers since %s: %d of %d gangs before this one",
-		head.App, named(head), head.Time.UTC().Format(time.RFC3339), ahead, len(rivals)),
+	d.wait(CodeBehind, fmt.Sprintf("behind %s%s, which has waited since %s; gangs before this one: %d",
+		head.App, named(head), head.Time.UTC().Format(time.RFC3339), ahead),
 		map[string]float64{"ahead": float64(ahead), "gathering": float64(len(rivals) + 1)})
 	d.stepAside(rivals)
 }

@@ -17,7 +17,6 @@ type cluster struct {
 	Root        *queue
 	Submits     map[string]bool // queues that the user may submit to, by path and by last part; nil: unknown
 	MaxPriority int             // -1: unknown
-	Handler     string          // of placement constraints: disabled, scheduler, placement-processor; empty: unknown
 	Docker      string          // yes, no; empty: unknown
 }
 

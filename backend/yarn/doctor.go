@@ -401,12 +401,6 @@ func (d *diagnosis) running(ctx context.Context) {
 	} else {
 		d.warn("logs", "an administrator sets yarn.log-aggregation-enable; muster keeps what tasks print in any case", "log aggregation is off: coordinators' logs stay on their nodes")
 	}
-	if h := c.String("yarn.resourcemanager.placement-constraints.handler", "disabled"); h == "scheduler" || h == "placement-processor" {
-		d.ok("placement", "constraints are taken, by the %s", h)
-	} else {
-		d.warn("placement", "an administrator sets yarn.resourcemanager.placement-constraints.handler to scheduler",
-			"constraints are not taken: jobs that ask for spreading are refused")
-	}
 	if !c.Bool("yarn.resourcemanager.recovery.enabled", false) {
 		d.warn("recovery", "an administrator sets yarn.resourcemanager.recovery.enabled", "jobs end when the resource manager restarts")
 	}

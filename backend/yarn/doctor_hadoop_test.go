@@ -34,7 +34,7 @@ func TestDoctorGood(t *testing.T) {
 		}
 	}
 	for check, text := range map[string]string{"config": "alice", "namenode": "answers", "resourcemanager": "answers", "scheduler": "answers",
-		"directory": "can be written", "clock": "agrees", "nodes": "4 run", "gpus": "on", "queues": "ml", "logs": "/app-logs", "placement": "scheduler"} {
+		"directory": "can be written", "clock": "agrees", "nodes": "4 run", "gpus": "on", "queues": "ml", "logs": "/app-logs"} {
 		if !finds(list, check, verdictOK, text) {
 			t.Errorf("nothing good is said of %s (%s): %+v", check, text, list)
 		}

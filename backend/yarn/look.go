@@ -94,7 +94,6 @@ func (b *Backend) read(c *cluster, running map[string]string, over hadoop.Overvi
 	if running != nil {
 		conf = conf.With(running)
 		c.MaxPriority = int(conf.Int("yarn.cluster.max-application-priority", 0))
-		c.Handler = conf.String("yarn.resourcemanager.placement-constraints.handler", "disabled")
 	}
 	kind := conf.String("yarn.resourcemanager.scheduler.class", "CapacityScheduler")
 	c.Scheduler = Scheduler{Kind: kind[strings.LastIndexByte(kind, '.')+1:], Rounding: hadoop.RoundingOf(conf, kind),

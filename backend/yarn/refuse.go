@@ -32,7 +32,7 @@ func refuse(p *plan.Plan, c *cluster, user string) []plan.Finding {
 	q := r.queue()
 	r.priority()
 	r.lifetime(q)
-	r.placement()
+	r.placement(q)
 	r.resources()
 	r.labels(q)
 	r.memory()
@@ -150,27 +150,41 @@ func (r *refusal) lifetime(q *queue) {
 	}
 }
 
-// placement refuses constraints that the resource manager would not take.
-func (r *refusal) placement() {
+// placement refuses to spread a role over more nodes or racks than there are.
+// Everything else is arranged when the gang is held: see package ledger.
+func (r *refusal) placement(q *queue) {
+	if r.cluster.Machines == nil {
+		return
+	}
 	for i := range r.plan.Roles {
-		name := r.plan.Roles[i].Name
-		if !r.settings.Role(name).Placement.Constrained() {
+		role := &r.plan.Roles[i]
+		own := r.settings.Role(role.Name)
+		if own.Placement.Kind != placeSpread {
 			continue
 		}
-		path := r.path(name, "placement")
-		switch r.cluster.Handler {
-		case "scheduler", "placement-processor":
-		case "":
-			r.warn(path, "", "it is not known whether the cluster takes placement constraints: if not, the job fails when it asks for its slots")
-		default:
-			r.say(path, "leave it out, or ask an administrator to set yarn.resourcemanager.placement-constraints.handler to scheduler",
-				"the cluster takes no placement constraints: their handler is %s", r.cluster.Handler)
-		}
-		if own := r.settings.Role(name).NodeLabel; r.cluster.Handler == "placement-processor" && (own != "" || len(r.cluster.Labels) > 0) {
-			r.warn(path, "ask an administrator to set yarn.resourcemanager.placement-constraints.handler to scheduler",
-				"the cluster's handler of constraints ignores node labels and may try nodes that do not fit")
+		label := r.partition(own.NodeLabel, q)
+		places, running := r.places(own.Placement.Scope, label, false), r.places(own.Placement.Scope, label, true)
+		switch path, n := r.path(role.Name, "placement"), role.Instances.Min; {
+		case n > places:
+			r.say(path, "ask for fewer tasks, or leave it out", "%d tasks, one on each %s: the cluster has %d%s", n, own.Placement.Scope, places, in(label))
+		case n > running:
+			r.warn(path, "", "%d tasks, one on each %s: only %d of %d run%s", n, own.Placement.Scope, running, places, in(label))
 		}
 	}
+}
+
+// places counts the nodes or racks of a partition.
+func (r *refusal) places(scope, label string, running bool) int {
+	seen := map[string]bool{}
+	for _, m := range r.cluster.machines(label, running) {
+		if name := m.Name; m.Label == label {
+			if scope == scopeRack {
+				name = m.Rack
+			}
+			seen[name] = true
+		}
+	}
+	return len(seen)
 }
 
 // path is where a setting of a role was written, or would be.

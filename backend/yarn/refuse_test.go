@@ -45,7 +45,7 @@ func testCluster() *cluster {
 		Root: &queue{Path: "root", State: queueRunning, Children: []*queue{
 			leaf("root.default", map[string]hadoop.Share{"": all}, "*"), ml, ops, closed, team("a"), team("b")}},
 		Submits:     map[string]bool{"root.default": true, "root.ml": true, "root.closed": true, "root.a.night": true, "root.b.night": true},
-		MaxPriority: 10, Handler: "scheduler", Docker: "no",
+		MaxPriority: 10, Docker: "no",
 	}
 }
 
@@ -136,9 +136,11 @@ func TestRefuse(t *testing.T) {
 		}}},
 		{"more than one user may have", []change{queue("ops"), tasks(3, 1<<30), func(_ *plan.Plan, c *cluster) { c.Submits = nil }}},
 		{"as much as one user may have", []change{queue("ops"), tasks(2, 1<<30), func(_ *plan.Plan, c *cluster) { c.Submits = nil }}},
-		{"constraints switched off", []change{native(map[string]any{"placement": "spread"}), func(_ *plan.Plan, c *cluster) { c.Handler = "disabled" }}},
-		{"packing needs no constraints", []change{native(map[string]any{"placement": "pack"}), func(_ *plan.Plan, c *cluster) { c.Handler = "disabled" }}},
-		{"constraints by the processor", []change{native(map[string]any{"placement": "spread"}), func(_ *plan.Plan, c *cluster) { c.Handler = "placement-processor" }}},
+		{"spread over all nodes", []change{native(map[string]any{"placement": "spread"}), tasks(2, size1)}},
+		{"spread over more nodes than there are", []change{native(map[string]any{"placement": "spread"}), tasks(3, size1)}},
+		{"spread over a node that is away", []change{native(map[string]any{"placement": "spread"}), tasks(2, size1), func(_ *plan.Plan, c *cluster) { c.Machines[1].State = "LOST" }}},
+		{"spread over more racks than there are", []change{native(map[string]any{"placement": map[string]any{"kind": "spread", "scope": "rack"}}), tasks(2, size1)}},
+		{"packed", []change{native(map[string]any{"placement": "pack"}), tasks(3, size1)}},
 		{"image without Docker", []change{func(p *plan.Plan, _ *cluster) { p.Roles[0].Image = "pytorch:2" }}},
 		{"image, Docker unknown", []change{func(p *plan.Plan, c *cluster) { p.Roles[0].Image = "pytorch:2"; c.Docker = "" }}},
 		{"mounts without image", []change{native(map[string]any{"docker": map[string]any{"mounts": []any{"/data:/data"}}})}},

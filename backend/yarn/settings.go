@@ -41,8 +41,8 @@ type Placement struct {
 	Together []string // roles that must share it
 }
 
-// Constrained says that the scheduler must know placement constraints. Packing
-// alone is done by choosing among what is granted.
+// Constrained says that tasks may not stand just anywhere. Packing alone is a
+// wish.
 func (p Placement) Constrained() bool {
 	return p.Kind == placeSpread || len(p.Away)+len(p.Together) > 0
 }
