@@ -100,7 +100,7 @@ func (k *coordinator) startOf(g event.SlotGranted, address string) (backend.Star
 	}
 	p := k.session.Plan()
 	role := p.Role(g.Task.Role)
-	c := executor.Context{Job: p.ID, Slot: g.Slot, Task: g.Task, Term: k.journal.Term(),
+	c := executor.Context{Job: p.ID, Slot: g.Slot, Task: g.Task, Term: k.term,
 		Endpoints: k.path("endpoint"), Address: address, Authority: k.authority.Certificate(), Cert: cert, Key: key,
 		Root: k.taskDir(g.Task), Checkpoint: k.path("checkpoint"), Blobs: k.Blobs,
 		Work: p.Work, Python: p.Python, Logs: p.Logs, Environ: environ(k.sub.Environ), Umask: k.sub.Umask,
@@ -123,7 +123,7 @@ func (k *coordinator) startOf(g event.SlotGranted, address string) (backend.Star
 func (k *coordinator) nudge(ctx context.Context, conf *tls.Config, controls []string, address string) {
 	for _, control := range controls {
 		ctx, cancel := context.WithTimeout(ctx, nudgeTime)
-		if err := wire.Nudge(ctx, control, conf, k.journal.Term(), address); err != nil {
+		if err := wire.Nudge(ctx, control, conf, k.term, address); err != nil {
 			k.Log.Debug("executor was not told of this coordinator", "control", control, "error", err)
 		}
 		cancel()

@@ -88,7 +88,7 @@ func Run(ctx context.Context, c Config) error {
 		return err
 	}
 	defer func() { _ = k.journal.Close() }() // what was acknowledged stays
-	c.Log = c.Log.With("job", k.session.Plan().ID, "term", k.journal.Term())
+	c.Log = c.Log.With("job", k.session.Plan().ID, "term", k.term)
 	k.Log = c.Log
 	err = k.run(ctx)
 	if errors.Is(err, history.ErrSuperseded) || errors.Is(err, wire.ErrSuperseded) {
@@ -104,6 +104,7 @@ type coordinator struct {
 	authority *wire.Authority
 	fw        framework.Framework
 	journal   *history.Journal
+	term      int64 // the journal's when it was opened; it may go on in a later segment of its own
 	session   *session.Session
 	gang      backend.Gang
 	links     *links
@@ -124,7 +125,7 @@ func open(ctx context.Context, c Config, sub backend.Submission) (*coordinator, 
 	if err != nil {
 		return nil, err
 	}
-	k := &coordinator{Config: c, sub: sub, journal: journal, in: newInbox(), done: map[string]bool{}}
+	k := &coordinator{Config: c, sub: sub, journal: journal, term: journal.Term(), in: newInbox(), done: map[string]bool{}}
 	if err := k.replay(ctx, events); err != nil {
 		return nil, errors.Join(err, journal.Close())
 	}
@@ -178,13 +179,13 @@ func (k *coordinator) run(ctx context.Context) error {
 		return fmt.Errorf("%s: executors cannot be listened for: %w", k.Listen, err)
 	}
 	address := announced(ln.Addr(), k.Host)
-	if err := writeEndpoint(ctx, k.FS, k.Dir, Endpoint{k.journal.Term(), address, k.PageURL}); err != nil {
+	if err := writeEndpoint(ctx, k.FS, k.Dir, Endpoint{k.term, address, k.PageURL}); err != nil {
 		return errors.Join(err, ln.Close())
 	}
-	k.links = newLinks(k.session, k.journal.Term(), k.in)
+	k.links = newLinks(k.session, k.term, k.in)
 	srv := &wire.Server{TLS: conf, Handler: k.links, Log: k.Log, Binary: k.Version}
 
-	if k.gang, err = k.Gang.Open(ctx, k.session.Plan(), k.journal.Term(), known(k.session)); err != nil {
+	if k.gang, err = k.Gang.Open(ctx, k.session.Plan(), k.term, known(k.session)); err != nil {
 		return errors.Join(err, ln.Close())
 	}
 	k.Log.Info("coordinator is ready", "address", address, "events", k.session.Seq())
