@@ -111,6 +111,9 @@ func (b *Backend) connect() error {
 			b.err = errors.New("yarn: no configuration: HADOOP_CONF_DIR names the directory of the cluster's site files")
 			return
 		}
+		if b.err = b.secured(); b.err != nil {
+			return
+		}
 		if b.fs, b.err = b.Storage(b.Conf); b.err != nil {
 			return
 		}
@@ -120,6 +123,15 @@ func (b *Backend) connect() error {
 		b.web, b.err = hadoop.NewREST(b.Conf, b.User, nil)
 	})
 	return b.err
+}
+
+// secured refuses a cluster that wants to know who calls, and not only to be told.
+func (b *Backend) secured() error {
+	const key = "hadoop.security.authentication"
+	if how := b.Conf.String(key, "simple"); how != "simple" {
+		return fmt.Errorf("%s: %s (%s): Kerberos is not built yet", key, how, b.Conf.Origin(key))
+	}
+	return nil
 }
 
 // auth says who calls.
@@ -339,5 +351,5 @@ func (b *Backend) layout(s *Settings) Layout {
 type broken struct{ err error }
 
 func hint(err error, format string, args ...any) error {
-	return fmt.Errorf("%w\n    %s", err, strings.TrimSpace(fmt.Sprintf(format, args...)))
+	return fmt.Errorf("%w\nhint: %s", err, strings.TrimSpace(fmt.Sprintf(format, args...)))
 }

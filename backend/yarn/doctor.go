@@ -121,9 +121,9 @@ func (d *diagnosis) configuration() bool {
 	for _, err := range d.Conf.Problems() {
 		d.warn("config", "", "%v", err)
 	}
-	if d.Conf.String("hadoop.security.authentication", "simple") != "simple" {
+	if err := d.secured(); err != nil {
 		good = false
-		d.failed("config", "", "hadoop.security.authentication (%s): Kerberos is not built yet", d.Conf.Origin("hadoop.security.authentication"))
+		d.failed("config", "", "%v", err)
 	}
 	if good {
 		d.ok("config", "%s, as user %s", d.Conf.Dir(), d.User)
@@ -226,7 +226,7 @@ func (d *diagnosis) directory(ctx context.Context) {
 	}
 	if err != nil {
 		text, hint, _ := strings.Cut(err.Error(), "\n")
-		hint = strings.TrimSpace(hint)
+		hint = strings.TrimPrefix(hint, "hint: ")
 		if hint == "" {
 			hint = "jobs of yours lie there; native.yarn.dir names another directory"
 			switch {

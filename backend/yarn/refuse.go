@@ -41,11 +41,18 @@ func refuse(p *plan.Plan, c *cluster, user string) []plan.Finding {
 }
 
 func (r *refusal) say(path, hint, format string, args ...any) {
-	r.findings = append(r.findings, plan.Finding{Path: path, Problem: fmt.Sprintf(format, args...), Hint: hint})
+	r.find(plan.Finding{Path: path, Problem: fmt.Sprintf(format, args...), Hint: hint})
 }
 
 func (r *refusal) warn(path, hint, format string, args ...any) {
-	r.findings = append(r.findings, plan.Finding{Path: path, Problem: fmt.Sprintf(format, args...), Hint: hint, Warning: true})
+	r.find(plan.Finding{Path: path, Problem: fmt.Sprintf(format, args...), Hint: hint, Warning: true})
+}
+
+// find notes what is wrong once, however many roles share it.
+func (r *refusal) find(f plan.Finding) {
+	if !slices.Contains(r.findings, f) {
+		r.findings = append(r.findings, f)
+	}
 }
 
 func (r *refusal) python() {

@@ -143,6 +143,10 @@ func TestRefuse(t *testing.T) {
 		{"packed", []change{native(map[string]any{"placement": "pack"}), tasks(3, size1)}},
 		{"image without Docker", []change{func(p *plan.Plan, _ *cluster) { p.Roles[0].Image = "pytorch:2" }}},
 		{"image, Docker unknown", []change{func(p *plan.Plan, c *cluster) { p.Roles[0].Image = "pytorch:2"; c.Docker = "" }}},
+		{"image of two roles", []change{native(map[string]any{"docker": map[string]any{"image": "pytorch:2"}}), func(p *plan.Plan, _ *cluster) {
+			p.Roles = append(p.Roles, p.Roles[0])
+			p.Roles[1].Name = "ps"
+		}}},
 		{"mounts without image", []change{native(map[string]any{"docker": map[string]any{"mounts": []any{"/data:/data"}}})}},
 		{"Python to build", []change{func(p *plan.Plan, _ *cluster) { p.Python.Requirements, p.Python.Conda = "requirements.txt", "env.yaml" }}},
 		{"no memory written", []change{tasks(1, 0)}},
