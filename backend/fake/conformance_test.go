@@ -16,8 +16,10 @@ import (
 	"github.com/muster-project/muster/backend/backendtest"
 	"github.com/muster-project/muster/backend/fake"
 	"github.com/muster-project/muster/coordinator"
+	"github.com/muster-project/muster/event"
 	"github.com/muster-project/muster/framework"
 	"github.com/muster-project/muster/framework/plain"
+	"github.com/muster-project/muster/plan"
 	"github.com/muster-project/muster/spec"
 	"github.com/muster-project/muster/storage/local"
 )
@@ -59,6 +61,31 @@ func harness(t testing.TB, defect fake.Defect, patience time.Duration) *backendt
 }
 
 func TestConformance(t *testing.T) { backendtest.Run(t, harness(t, fake.None, 20*time.Second)) }
+
+// A job that is stopped may be closed before anything was started in its slots.
+func TestClosingFreesSlotsInWhichNothingWasStarted(t *testing.T) {
+	c := &fake.Cluster{Slots: 2}
+	c.Start()
+	defer c.Shutdown()
+	p := &plan.Plan{ID: "m-1"}
+	g, err := c.Opener(p.ID).Open(t.Context(), p, 1, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ask := backend.Ask{Task: plan.TaskID{Role: "worker"}}
+	if err := g.Request(t.Context(), backend.Request{Number: 1, Minimum: 2, Asks: []backend.Ask{ask, ask}}); err != nil {
+		t.Fatal(err)
+	}
+	if n := c.Held(p.ID); n != 2 {
+		t.Fatalf("%d slots held, want 2", n)
+	}
+	if err := g.Close(t.Context(), event.Outcome{}); err != nil {
+		t.Fatal(err)
+	}
+	if n := c.Held(p.ID); n != 0 {
+		t.Errorf("%d slots are still held", n)
+	}
+}
 
 // verdict is a testing.TB that only remembers whether a case failed.
 type verdict struct {

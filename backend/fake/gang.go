@@ -191,8 +191,12 @@ func (g *gang) Close(ctx context.Context, _ event.Outcome) error {
 	c := g.cluster
 	c.mu.Lock()
 	var rest []*grant
-	for _, gr := range c.granted {
-		if gr.job == g.job && c.Defect != LeavesSlots && c.Defect != KeepsSurplus && c.Defect != StartsLate {
+	for id, gr := range c.granted {
+		switch {
+		case gr.job != g.job || c.Defect == LeavesSlots || c.Defect == KeepsSurplus || c.Defect == StartsLate:
+		case gr.stop == nil:
+			delete(c.granted, id) // granted, but nothing was started in it
+		default:
 			rest = append(rest, gr)
 		}
 	}
@@ -205,9 +209,6 @@ func (g *gang) Close(ctx context.Context, _ event.Outcome) error {
 	c.serve()
 	c.mu.Unlock()
 	for _, gr := range rest {
-		if gr.stop == nil {
-			continue
-		}
 		gr.stop()
 		select {
 		case <-gr.done:
