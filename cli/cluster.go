@@ -26,7 +26,7 @@ func (e *Env) cluster(on, conf, user string) (backend.Backend, error) {
 	}
 	if site != "" && !isDir(conf) {
 		return nil, faultf(exitRefused, "on: %s: no such site: there is no %s", on, e.home(conf)).
-			hint("put the cluster's core-site.xml, hdfs-site.xml and yarn-site.xml there")
+			hint("put the cluster's core-site.xml, hdfs-site.xml and yarn-site.xml there, or into ~/.config/muster/sites/%s", site)
 	}
 	paths, err := e.Paths()
 	if err != nil {
