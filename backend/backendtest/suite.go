@@ -294,7 +294,7 @@ func (s *suite) unknown() {
 	r.untilState("worker/0", "running")
 	s.Blind(true)
 	for range 3 {
-		ctx, cancel := context.WithTimeout(s.ctx, s.Patience/20) // somebody who waits for an answer
+		ctx, cancel := context.WithTimeout(s.ctx, 2*time.Second) // somebody who waits for an answer
 		st, err := s.Backend.Status(ctx, r.ref)
 		cancel()
 		if err == nil && st.Phase == backend.PhaseEnded {

@@ -305,11 +305,14 @@ func (g *ground) lose(id string, task plan.TaskID) error {
 	if err != nil {
 		return err
 	}
-	all := processesOf(slot)
-	if len(all) == 0 {
-		return fmt.Errorf("%s: nothing runs in it", slot)
+	// All kinds of things are there now: left must be able to see them.
+	seen := strings.Join(g.left(id), "\n")
+	for _, want := range []string{"application_", slot + " is ", " is open", "process ", "appcache"} {
+		if !strings.Contains(seen, want) {
+			g.t.Errorf("of a job that runs %q is not seen: %s", want, seen)
+		}
 	}
-	for _, p := range all {
+	for _, p := range processesOf(slot) {
 		if err := syscall.Kill(p.pid, syscall.SIGKILL); err != nil && !errors.Is(err, syscall.ESRCH) {
 			return err
 		}
