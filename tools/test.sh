@@ -171,9 +171,10 @@ long_yarn() {
 
 bench_yarn() {
 	echo "how soon 2, 8 and 32 tasks run, and what that costs: muster, DistributedShell, Skein, TonY"
-	local conf
+	local conf skein
+	skein=$(bash bench/yarn/skein.sh)
 	conf=$(joined bench)
-	"$go" run ./bench/yarn -conf "$conf" -muster "$root/bin/muster"
+	"$go" run ./bench/yarn -conf "$conf" -muster "$root/bin/muster" -skein "$skein" -rounds 3
 	hadoop down --dir "$conf"
 }
 

@@ -2,7 +2,7 @@
 // costs: a running cluster goes in, a table in Markdown comes out that compares
 // muster with its peers, on the same cluster in the same run.
 //
-//	go run ./bench/yarn -conf HADOOP_CONF_DIR -muster bin/muster [-tasks 2,8,32] [-only skein,tony]
+//	go run ./bench/yarn -conf HADOOP_CONF_DIR -muster bin/muster -skein PYTHON [-tasks 2,8,32] [-only skein,tony]
 //
 // Each task writes the time at which it runs into a file, and lasts three
 // seconds. What the command and the containers use is read from /proc.
@@ -39,6 +39,7 @@ func run(ctx context.Context, args []string) error {
 	flags := flag.NewFlagSet("yarn", flag.ContinueOnError)
 	conf := flags.String("conf", "", "HADOOP_CONF_DIR of a cluster of ours")
 	muster := flags.String("muster", "bin/muster", "the program to measure")
+	python := flags.String("skein", "", "a Python that has Skein: bench/yarn/skein.sh prints one")
 	tasks := flags.String("tasks", "2,8,32", "numbers of tasks")
 	rounds := flags.Int("rounds", 1, "how often each is run; the median is told")
 	only := flags.String("only", "", "names of systems, all by default")
@@ -71,7 +72,7 @@ func run(ctx context.Context, args []string) error {
 	}
 	site := site{cluster: cluster, cache: filepath.Join(*cache, "peers"), dir: dir}
 	b := bench{site: site, rounds: *rounds}
-	for _, s := range []system{&ours{program: program}, &shell{}, &skein{}, &tony{}} {
+	for _, s := range []system{&ours{program: program}, &shell{}, &skein{python: *python}, &tony{}} {
 		if *only == "" || slices.Contains(strings.Split(*only, ","), s.name()) {
 			b.systems = append(b.systems, s)
 		}

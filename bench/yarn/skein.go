@@ -18,22 +18,15 @@ var skeinJob []byte
 // has no executor: the node's shell runs the task.
 type skein struct {
 	site
-	python string
+	python string // an interpreter that has it
 }
 
 func (k *skein) name() string { return "Skein" }
 
 func (k *skein) clean(context.Context) error { return nil }
 
-func (k *skein) prepare(ctx context.Context, s site) error {
+func (k *skein) prepare(_ context.Context, s site) error {
 	k.site = s
-	env := filepath.Join(s.cache, "skein-0.8.2")
-	k.python = filepath.Join(env, "bin", "python")
-	if _, err := os.Stat(k.python); err != nil {
-		if err := install(ctx, env); err != nil {
-			return err
-		}
-	}
 	// The driver asks the command "yarn" for its class path. Its answer is ready
 	// here, where a site's script would take a second.
 	jars, err := filepath.Glob(filepath.Join(s.cluster.Jars, "*.jar"))
@@ -48,28 +41,6 @@ func (k *skein) prepare(ctx context.Context, s site) error {
 		return err
 	}
 	return os.WriteFile(filepath.Join(s.dir, "skein_job.py"), skeinJob, 0o644)
-}
-
-// install makes a virtual environment beside its place and moves it there when
-// it is whole. Python finds its packages by its own place, so a move is no harm.
-func install(ctx context.Context, env string) error {
-	if err := os.MkdirAll(filepath.Dir(env), 0o755); err != nil {
-		return err
-	}
-	temp, err := os.MkdirTemp(filepath.Dir(env), ".new-")
-	if err != nil {
-		return err
-	}
-	defer os.RemoveAll(temp)
-	for _, args := range [][]string{
-		{"python3", "-m", "venv", filepath.Join(temp, "env")},
-		{filepath.Join(temp, "env", "bin", "python"), "-m", "pip", "install", "-q", "skein==0.8.2"},
-	} {
-		if out, err := exec.CommandContext(ctx, args[0], args[1:]...).CombinedOutput(); err != nil {
-			return fmt.Errorf("skein: cannot be installed: %w\n%s", err, out)
-		}
-	}
-	return os.Rename(filepath.Join(temp, "env"), env)
 }
 
 func (k *skein) command(ctx context.Context, n int, argv []string) *exec.Cmd {
