@@ -7,12 +7,12 @@ import (
 	"log/slog"
 	"net"
 	"path"
-	"runtime/debug"
 	"time"
 
 	"github.com/muster-project/muster/backend/yarn"
 	"github.com/muster-project/muster/coordinator"
 	"github.com/muster-project/muster/executor"
+	"github.com/muster-project/muster/internal/frugal"
 	"github.com/muster-project/muster/internal/version"
 	"github.com/muster-project/muster/page"
 )
@@ -24,12 +24,12 @@ const mailEvery = time.Second
 // attempt drives a job as the master of a YARN application, in its container.
 // Standard error is the container's log.
 func (e *Env) attempt(ctx context.Context) error {
-	debug.SetGCPercent(50) // it is idle nearly always, and its container is small
 	log := slog.New(slog.NewTextHandler(e.Stderr, nil))
 	a, err := yarn.OpenAttempt(e.Dir, e.Getenv, log)
 	if err != nil {
 		return err
 	}
+	frugal.Drop()
 	ln, err := new(net.ListenConfig).Listen(ctx, "tcp", ":0")
 	if err != nil {
 		return fmt.Errorf("page: cannot listen: %w", err)
@@ -51,7 +51,10 @@ func (e *Env) attempt(ctx context.Context) error {
 			c.Keep = path.Join(dir, "logs", fmt.Sprintf("%s-%d", c.Task.Role, c.Task.Index))
 		},
 		MailEvery: mailEvery, PageURL: a.Opener.URL,
-		Page:    func(ctx context.Context, l *coordinator.Live) error { return page.Serve(ctx, ln, l, log) },
+		Page: func(ctx context.Context, l *coordinator.Live) error {
+			frugal.Drop() // the job is taken over
+			return page.Serve(ctx, ln, l, log)
+		},
 		Version: version.String(), Log: log,
 	})
 	if errors.Is(err, coordinator.ErrAside) || errors.Is(err, coordinator.ErrSuperseded) {

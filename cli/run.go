@@ -13,6 +13,7 @@ import (
 
 	"github.com/muster-project/muster/backend"
 	"github.com/muster-project/muster/event"
+	"github.com/muster-project/muster/internal/frugal"
 )
 
 // runFlags are those of run and submit that do not describe the job.
@@ -139,6 +140,7 @@ func (e *Env) submittedAway(ctx context.Context, a *assembly, ref backend.Ref) (
 		return job{}, err
 	}
 	j.remote.backend = a.backend
+	frugal.Drop() // from here on we only wait
 	if err := e.wakeOwn(ctx); err != nil {
 		fmt.Fprintf(e.Stderr, "muster: warning: nobody on this machine tends %s when this command ends: %v\n", j.ID, err)
 	}

@@ -13,6 +13,7 @@ import (
 	"runtime"
 	"runtime/debug"
 
+	"github.com/muster-project/muster/internal/frugal"
 	"github.com/muster-project/muster/plan"
 	"github.com/muster-project/muster/storage/archive"
 	"github.com/muster-project/muster/storage/blob"
@@ -55,6 +56,7 @@ func (e *executor) prepare(ctx context.Context, dir string, ports []plan.Port) (
 	// theirs at the second collection only.
 	runtime.GC()
 	debug.FreeOSMemory()
+	frugal.Drop()
 	if err := e.interpreter(filepath.Join(dir, toolDir)); err != nil {
 		return nil, err
 	}

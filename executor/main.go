@@ -15,6 +15,7 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/muster-project/muster/internal/frugal"
 	"github.com/muster-project/muster/internal/version"
 	"github.com/muster-project/muster/process"
 	"github.com/muster-project/muster/storage"
@@ -63,6 +64,7 @@ func Main(ctx context.Context, p Program, args []string) int {
 	}
 	switch args[0] {
 	case "guardian":
+		thrifty()
 		return process.Guard(p.Stdin, p.Stdout)
 	case "run":
 		return run(ctx, p, args[1:])
@@ -98,13 +100,13 @@ func run(ctx context.Context, p Program, args []string) int {
 		fmt.Fprintln(p.Stderr, err)
 		return usage
 	}
-	frugal()
+	thrifty()
 	return spend(ctx, p, Born{Context: c, Environ: p.Environ}, hold, logger(p))
 }
 
 // bear runs an executor that has no start file.
 func bear(ctx context.Context, p Program, birth Birth) int {
-	frugal()
+	thrifty()
 	log := logger(p)
 	born, err := birth(ctx, p, log)
 	if err != nil {
@@ -157,11 +159,12 @@ func readContext(file string) (Context, error) {
 	return c, nil
 }
 
-// frugal trades a little CPU for memory: an executor is idle nearly all its
+// thrifty trades a little CPU for memory: an executor is idle nearly all its
 // life, and there may be many on a node.
-func frugal() {
-	debug.SetGCPercent(50)
+func thrifty() {
+	frugal.Set(2)
 	debug.SetMemoryLimit(12 << 20)
+	frugal.Drop()
 }
 
 // holds are descriptors that we inherited.

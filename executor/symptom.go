@@ -3,6 +3,7 @@ package executor
 import (
 	"regexp"
 	"slices"
+	"sync"
 )
 
 // When one task of a distributed job dies, the others lose their connections to
@@ -10,8 +11,11 @@ import (
 // words give them away: what they tell of is another one's end.
 
 // echoes are what libraries say when a peer has gone. A line that tells of a
-// cause in its own process must never match.
-var echoes = regexp.MustCompile(`(?i)` +
+// cause in its own process must never match. Made when a task has failed: it
+// takes a tenth of a megabyte.
+var echoes = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(echoText) })
+
+const echoText = `(?i)` +
 	`connection reset by peer` +
 	`|connection closed by (remote )?peer` +
 	`|connection refused` +
@@ -27,12 +31,12 @@ var echoes = regexp.MustCompile(`(?i)` +
 	`|(unavailable|cancelled|aborted).*(peer|connect|coordination|rpc)` + // gRPC in TensorFlow
 	`|failed to connect to all addresses` +
 	`|heartbeat.*(timed? ?out|missed|failed)` +
-	`|end of file.*peer`)
+	`|end of file.*peer`
 
 // echo says whether the last lines of a task's output look like the echo of
 // another task's end.
 func echo(stderr []string) bool {
-	return slices.ContainsFunc(stderr[max(0, len(stderr)-lastWords):], echoes.MatchString)
+	return slices.ContainsFunc(stderr[max(0, len(stderr)-lastWords):], echoes().MatchString)
 }
 
 // lastWords is how many lines from the end are looked at: a Python traceback

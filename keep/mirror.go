@@ -60,7 +60,8 @@ const (
 )
 
 // taskName is what the directory of a task is called: role and index.
-var taskName = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.-]{0,100}-[0-9]{1,9}$`)
+// Only readers need it; it would be a tenth of a megabyte in every writer.
+var taskName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.-]{0,100}-[0-9]{1,9}$`) })
 
 // Watch says that an incarnation of a task, "worker-0", runs and has these
 // streams: they are heard live. It may be called before and during Run.
@@ -94,7 +95,7 @@ func (m *Mirror) channel() chan struct{} {
 
 // place is the place of an incarnation; nil if nobody wants it.
 func (m *Mirror) place(task string, incarnation int) *place {
-	if !taskName.MatchString(task) || incarnation < 1 || m.Want != nil && !m.Want(task, incarnation) {
+	if !taskName().MatchString(task) || incarnation < 1 || m.Want != nil && !m.Want(task, incarnation) {
 		return nil
 	}
 	m.mu.Lock()
@@ -161,7 +162,7 @@ func (m *Mirror) discover(ctx context.Context) error {
 		return err
 	}
 	for _, task := range tasks {
-		if !task.IsDir() || !taskName.MatchString(task.Name()) {
+		if !task.IsDir() || !taskName().MatchString(task.Name()) {
 			continue
 		}
 		incarnations, err := list(ctx, m.FS, root+"/"+task.Name())

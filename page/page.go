@@ -15,6 +15,7 @@ import (
 	"net"
 	"net/http"
 	"strconv"
+	"sync"
 	"time"
 
 	"github.com/muster-project/muster/plan"
@@ -34,7 +35,11 @@ type Job interface {
 //go:embed job.html
 var files embed.FS
 
-var html = template.Must(template.New("job.html").Funcs(functions).ParseFS(files, "job.html"))
+// html is made when somebody looks: every process of muster has this package in
+// it, and most show nobody anything.
+var html = sync.OnceValue(func() *template.Template {
+	return template.Must(template.New("job.html").Funcs(functions).ParseFS(files, "job.html"))
+})
 
 // Serve answers on the listener until ctx is done.
 func Serve(ctx context.Context, ln net.Listener, j Job, log *slog.Logger) error {
@@ -78,7 +83,7 @@ func guard(next http.Handler) http.Handler {
 
 func show(w http.ResponseWriter, j Job) {
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
-	_ = html.Execute(w, modelOf(j.View(), time.Now())) // whoever reads it may be gone
+	_ = html().Execute(w, modelOf(j.View(), time.Now())) // whoever reads it may be gone
 }
 
 func data(w http.ResponseWriter, v any) {

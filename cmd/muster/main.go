@@ -8,9 +8,11 @@ import (
 	"time"
 
 	"github.com/muster-project/muster/cli"
+	"github.com/muster-project/muster/internal/frugal"
 )
 
 func main() {
+	frugal.Set(4) // most verbs wait for others, and some for days
 	signals := cli.Notify()
 	dir, _ := os.Getwd() // a deleted directory is told by the verbs that need one
 	os.Exit(cli.Run(cli.Env{

@@ -12,6 +12,7 @@ import (
 	"github.com/muster-project/muster/hadoop/hdfs"
 	"github.com/muster-project/muster/hadoop/rpc"
 	"github.com/muster-project/muster/hadoop/token"
+	"github.com/muster-project/muster/internal/frugal"
 	"github.com/muster-project/muster/storage"
 	files "github.com/muster-project/muster/storage/hdfs"
 )
@@ -49,6 +50,7 @@ func (l *lazy) get() (storage.FS, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.fs == nil {
+		frugal.Drop() // what started the task gives way to what writes its logs
 		var err error
 		if l.fs, l.stop, err = l.open(); err != nil {
 			return nil, err
