@@ -20,13 +20,14 @@ type figures struct {
 	running  time.Duration // from the command to the last task's start
 	finished time.Duration // from the command to its end
 	cpu      time.Duration // of the command, its children and all containers
+	command  time.Duration // the part of cpu that was not in containers
 	// Resident memory in bytes of the largest process; 0 where there is none.
 	client, master, executor int64
 }
 
 func (f figures) String() string {
-	return fmt.Sprintf("running %.2f s, finished %.2f s, %.2f CPU s, client %d, master %d, executor %d MiB",
-		f.running.Seconds(), f.finished.Seconds(), f.cpu.Seconds(), f.client>>20, f.master>>20, f.executor>>20)
+	return fmt.Sprintf("running %.2f s, finished %.2f s, %.2f CPU s (%.2f in the client), client %d, master %d, executor %d MiB",
+		f.running.Seconds(), f.finished.Seconds(), f.cpu.Seconds(), f.command.Seconds(), f.client>>20, f.master>>20, f.executor>>20)
 }
 
 // task notes when it runs, in a file of the folder that it is given.
@@ -77,7 +78,8 @@ func (b *bench) once(ctx context.Context, s system, n int) (figures, error) {
 	if err := b.settle(ctx, s); err != nil {
 		return figures{}, err
 	}
-	f.cpu = boxes.used() - containerTime + waitedFor() - ownTime
+	f.command = waitedFor() - ownTime
+	f.cpu = f.command + boxes.used() - containerTime
 	f.client, f.master, f.executor = m.memory()
 	last, count, err := latest(marks)
 	if err == nil && count != n {

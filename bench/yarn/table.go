@@ -65,8 +65,12 @@ func times(value, first time.Duration) string {
 	return fmt.Sprintf("%.1f ×", float64(value)/float64(first))
 }
 
+// helper is below what any system's own process takes, and above what the tools
+// take that a node runs to start a container.
+const helper = 4 << 20
+
 func mib(bytes int64) string {
-	if bytes == 0 {
+	if bytes < helper {
 		return "–"
 	}
 	return fmt.Sprintf("%.0f MiB", float64(bytes)/(1<<20))
