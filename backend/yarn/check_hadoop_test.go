@@ -40,17 +40,17 @@ func TestCheck(t *testing.T) {
 		{"label out of reach", alice, native(map[string]any{"node_label": "gpu"}), "native.yarn.node_label", "queue default may not use nodes with the label gpu"},
 		{"unknown resource", alice, native(map[string]any{"resources": map[string]any{"yarn.io/fpga": 1.0}}), "native.yarn.resources.yarn.io/fpga", "no such resource"},
 		{"more than the queue has", bob, func(p *plan.Plan) {
-			p.Queue = "ops"
+			p.Queue = "small"
 			p.Roles[0].Instances = spec.Count{Min: 9, Max: 9}
 			p.Roles[0].Resources.Memory = 1 << 30
 		},
-			"roles.worker", "9.25GiB at once, queue ops has at most 8GiB"},
+			"roles.worker", "9.25GiB at once, queue small has at most 6GiB"},
 		{"more than one user may have", bob, func(p *plan.Plan) {
-			p.Queue = "ops"
+			p.Queue = "small"
 			p.Roles[0].Instances = spec.Count{Min: 3, Max: 3}
 			p.Roles[0].Resources.Memory = 1 << 30
 		},
-			"roles.worker", "one user of queue ops"},
+			"roles.worker", "one user of queue small"},
 		{"in pieces too large", alice, func(p *plan.Plan) {
 			p.Queue = "ml"
 			native(map[string]any{"node_label": "gpu"})(p)

@@ -69,7 +69,7 @@ func TestDoctorFinds(t *testing.T) {
 		{"unreachable namenode", "alice", "namenode", verdictFailed, "fs.defaultFS", map[string]string{"fs.defaultFS": "hdfs://" + free}},
 		{"not HDFS", "alice", "config", verdictFailed, "fs.defaultFS", map[string]string{"fs.defaultFS": "file:///"}},
 		{"directory of somebody else", "bob", "directory", verdictFailed, "native.yarn.dir", nil},
-		{"no right to submit to ml", "bob", "queues", verdictOK, "ops", nil},
+		{"no right to submit to ml", "bob", "queues", verdictOK, "bob may submit to default, small", nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if list := diagnose(c.user, c.change); !finds(list, c.check, c.verdict, c.text) {

@@ -24,13 +24,14 @@ import (
 // holder is an application whose master is the test: it asks for what the test
 // wants and keeps it.
 type holder struct {
-	t      *testing.T
-	client *Backend
-	ref    backend.Ref
-	app    hadoop.AppID
-	master *hadoop.Master
-	asks   []*yarnpb.ResourceRequest
-	held   []*yarnpb.Container
+	t       *testing.T
+	client  *Backend
+	ref     backend.Ref
+	app     hadoop.AppID
+	master  *hadoop.Master
+	asks    []*yarnpb.ResourceRequest
+	held    []*yarnpb.Container
+	classes int64 // asked for so far
 }
 
 // newHolder registers a master for a job of this plan.
@@ -91,7 +92,8 @@ func newHolder(t *testing.T, b *Backend, p *plan.Plan) *holder {
 // ask adds to what is asked for, on one node or anywhere.
 func (h *holder) ask(size Size, label, node string, count int32) {
 	h.t.Helper()
-	id := int64(len(h.asks) + 1)
+	h.classes++ // asks of one class would replace each other
+	id := h.classes
 	one := func(where string, relax bool) {
 		h.asks = append(h.asks, &yarnpb.ResourceRequest{Priority: hadoop.PriorityOf(int32(id)), ResourceName: &where, Capability: size.Proto(),
 			NumContainers: new(count), RelaxLocality: &relax, NodeLabelExpression: &label, AllocationRequestId: &id, ExecutionType: hadoop.Guaranteed()})
@@ -231,7 +233,7 @@ func same(t *testing.T, r backend.Reason, key string, want any) {
 func TestExplainMasters(t *testing.T) {
 	limits := map[string]string{reasonUserMasters: "userAMResourceLimit", reasonMasters: "AMResourceLimit"}
 	for _, c := range []struct{ user, queue, memory string }{
-		{"bob", "ops", "1280MiB"}, // which of both limits is lower moves with what other queues use
+		{"bob", "small", "1280MiB"}, // which of both limits is lower moves with what other queues use
 		{"alice", "ml", "3328MiB"},
 	} {
 		t.Run(c.queue, func(t *testing.T) {
@@ -282,18 +284,18 @@ func TestExplainMasters(t *testing.T) {
 func TestExplainUserLimitAndQueueMaximum(t *testing.T) {
 	b := newClient(t, "bob", "")
 	// Nodes whose label is not exclusive lend up to four more to the queue.
-	h := newHolder(t, b, rolePlan("bob", "ops", nil, roleOfSize(9, 1024)))
-	h.ask(Size{Memory: 1024, VCores: 1}, "", "", 9)
+	h := newHolder(t, b, rolePlan("bob", "small", nil, roleOfSize(7, 1024)))
+	h.ask(Size{Memory: 1024, VCores: 1}, "", "", 7)
 	h.hold(2)
 	r := h.explained(reasonUserLimit)
-	q := b.queueTruth(t, "ops")
+	q := b.queueTruth(t, "small")
 	u := at(q, "users", "user", "username=bob")
 	same(t, r, "used_memory_mib", at(u, "resources", "resourceUsagesByPartition", "partitionName=", "used", "memory"))
 	same(t, r, "limit_memory_mib", at(u, "userResourceLimit", "memory"))
 	r = h.explained(reasonQueueMaximum)
 	same(t, r, "used_memory_mib", at(q, "resources", "resourceUsagesByPartition", "partitionName=", "used", "memory"))
 	same(t, r, "maximum_memory_mib", at(q, "maxEffectiveCapacity", "memory"))
-	same(t, r, "asked_memory_mib", 1024.0*float64(9-len(h.held)))
+	same(t, r, "asked_memory_mib", 1024.0*float64(7-len(h.held)))
 }
 
 // A label that the queue has nothing of.
