@@ -263,12 +263,25 @@ func sharesOf(by Scheduler, q *yarnpb.QueueInfo, partitions []string) []gang.Sha
 				sh.Maximum = counted(by, hadoop.ResourceOf(p.GetEffectiveMax()))
 			}
 		} else if label == "" && q.GetMaxMb() > 0 {
-			sh.Maximum = counted(by, Size{Memory: q.GetMaxMb(), VCores: int64(q.GetMaxVcores())})
+			sh.Maximum = maximumOf(by, q)
 		}
 		if st := q.GetStatistics(); st != nil && label == "" {
 			sh.Used = counted(by, Size{Memory: st.GetAllocatedMb(), VCores: st.GetAllocatedVcores()})
 		}
 		out = append(out, sh)
+	}
+	return out
+}
+
+// maximumOf is what a queue of the FairScheduler may have, as far as it is said:
+// 3.5.0 names no processors there, and no other resource ever. What is not named
+// is not limited.
+func maximumOf(by Scheduler, q *yarnpb.QueueInfo) gang.Size {
+	out := gang.Size{}
+	for name, n := range map[string]int64{"memory-mb": q.GetMaxMb(), "vcores": int64(q.GetMaxVcores())} {
+		if n > 0 && by.Counts(name) {
+			out[name] = n
+		}
 	}
 	return out
 }
