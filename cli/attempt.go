@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net"
 	"path"
+	"sync"
 	"time"
 
 	"github.com/muster-project/muster/backend/yarn"
@@ -29,7 +30,11 @@ func (e *Env) attempt(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	frugal.Drop()
+	inner, settled := context.WithCancel(ctx)
+	var settling sync.WaitGroup
+	settling.Go(func() { frugal.Settle(inner) })
+	defer settling.Wait()
+	defer settled()
 	ln, err := new(net.ListenConfig).Listen(ctx, "tcp", ":0")
 	if err != nil {
 		return fmt.Errorf("page: cannot listen: %w", err)
@@ -51,10 +56,7 @@ func (e *Env) attempt(ctx context.Context) error {
 			c.Keep = path.Join(dir, "logs", fmt.Sprintf("%s-%d", c.Task.Role, c.Task.Index))
 		},
 		MailEvery: mailEvery, PageURL: a.Opener.URL,
-		Page: func(ctx context.Context, l *coordinator.Live) error {
-			frugal.Drop() // the job is taken over
-			return page.Serve(ctx, ln, l, log)
-		},
+		Page:    func(ctx context.Context, l *coordinator.Live) error { return page.Serve(ctx, ln, l, log) },
 		Version: version.String(), Log: log,
 	})
 	if errors.Is(err, coordinator.ErrAside) || errors.Is(err, coordinator.ErrSuperseded) {

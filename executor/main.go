@@ -13,6 +13,7 @@ import (
 	"runtime/debug"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 
 	"github.com/muster-project/muster/internal/frugal"
@@ -130,6 +131,11 @@ func spend(ctx context.Context, p Program, born Born, hold holds, log *slog.Logg
 	signal.Ignore(syscall.SIGHUP)
 	ctx, stop := signal.NotifyContext(ctx, syscall.SIGTERM, syscall.SIGINT)
 	defer stop()
+	inner, settled := context.WithCancel(ctx)
+	var settling sync.WaitGroup
+	settling.Go(func() { frugal.Settle(inner) })
+	defer settling.Wait()
+	defer settled()
 	err := Run(ctx, born.Context, Options{
 		Guardian: append(p.Self[:len(p.Self):len(p.Self)], "guardian"),
 		Log:      log, Version: version.String(), Environ: born.Environ, Hold: hold,

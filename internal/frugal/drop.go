@@ -2,9 +2,11 @@ package frugal
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"os"
 	"strconv"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -14,6 +16,29 @@ import (
 // a life, and managers of containers count them like any other memory. Where
 // that does not work nothing is lost.
 func Drop() { _ = drop() }
+
+// Settle drops now and then for a minute after the start, or until ctx is done:
+// each part of a start needs other code.
+func Settle(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, settleTime)
+	defer cancel()
+	for wait := settleFirst; ; wait = min(2*wait, settleMost) {
+		t := time.NewTimer(wait)
+		select {
+		case <-t.C:
+			Drop()
+		case <-ctx.Done():
+			t.Stop()
+			return
+		}
+	}
+}
+
+const (
+	settleFirst = 250 * time.Millisecond
+	settleMost  = 4 * time.Second
+	settleTime  = time.Minute
+)
 
 func drop() error {
 	self, err := os.Readlink("/proc/self/exe")

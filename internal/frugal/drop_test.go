@@ -2,9 +2,12 @@ package frugal
 
 import (
 	"bytes"
+	"context"
 	"os"
 	"strconv"
 	"testing"
+	"testing/synctest"
+	"time"
 )
 
 func TestConstant(t *testing.T) {
@@ -58,4 +61,23 @@ func TestDrop(t *testing.T) {
 	if after := resident(t); after >= before {
 		t.Errorf("%d KiB of files in memory, and before it were %d", after, before)
 	}
+}
+
+func TestSettleEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		start := time.Now()
+		Settle(t.Context())
+		if took := time.Since(start); took != settleTime {
+			t.Errorf("by itself after %v, want %v", took, settleTime)
+		}
+	})
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		time.AfterFunc(time.Second, cancel)
+		start := time.Now()
+		Settle(ctx)
+		if took := time.Since(start); took != time.Second {
+			t.Errorf("%v after it was cancelled in a second", took)
+		}
+	})
 }
