@@ -78,6 +78,8 @@ var modes = map[string]Mode{
 			"yarn.node-labels.enabled":                 "false",
 			"yarn.scheduler.maximum-allocation-mb":     "12288",
 			"yarn.scheduler.maximum-allocation-vcores": "16",
+			// ls, find and cp for every container: half of what a small task costs.
+			"yarn.nodemanager.log-container-debug-info.enabled": "false",
 			// A master in Java may take a minute to register on a machine that has other work.
 			"yarn.am.liveness-monitor.expiry-interval-ms": "300000",
 		},
