@@ -12,9 +12,19 @@ import (
 	"github.com/muster-project/muster/storage"
 )
 
-// poll is how often a journal is looked at. One look opens one file and stats
-// another, so that hundreds of followers cost nothing worth counting.
-const poll = 100 * time.Millisecond
+// A journal is looked at often while something happens, and after a silence
+// at intervals of a twentieth of it: one look opens one file and stats another,
+// perhaps at a server that many share.
+const (
+	pollFirst = 100 * time.Millisecond
+	pollMost  = 500 * time.Millisecond
+	pollShare = 20
+)
+
+// pause is how long to wait before the next look after a silence.
+func pause(silence time.Duration) time.Duration {
+	return min(max(silence/pollShare, pollFirst), pollMost)
+}
 
 // patience bounds how long events wait for a successor to say that it adopted
 // them. It does so within milliseconds, unless it died or its disk is full.
@@ -30,8 +40,9 @@ const patience = 2 * time.Second
 func Follow(ctx context.Context, fsys storage.FS, dir string, from int64) iter.Seq2[event.Event, error] {
 	return func(yield func(event.Event, error) bool) {
 		f := &follower{fs: fsys, dir: dir, given: max(from, 1) - 1, patience: patience}
-		tick := time.NewTicker(poll)
+		tick := time.NewTimer(0)
 		defer tick.Stop()
+		heard := time.Now()
 		for {
 			events, err := f.step(ctx)
 			for _, e := range events {
@@ -47,8 +58,10 @@ func Follow(ctx context.Context, fsys storage.FS, dir string, from int64) iter.S
 				return
 			}
 			if len(events) > 0 {
+				heard = time.Now()
 				continue // a busy writer, or the next segment
 			}
+			tick.Reset(pause(time.Since(heard)))
 			select {
 			case <-tick.C:
 			case <-ctx.Done():

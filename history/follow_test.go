@@ -246,3 +246,16 @@ func TestFollowOfAJournalThatVanishes(t *testing.T) {
 		t.Errorf("got %v, want that the journal is gone", err)
 	}
 }
+
+func TestASilentJournalIsLookedAtLessOften(t *testing.T) {
+	for _, c := range []struct{ silence, want time.Duration }{
+		{0, 100 * time.Millisecond},
+		{2 * time.Second, 100 * time.Millisecond},
+		{4 * time.Second, 200 * time.Millisecond},
+		{time.Hour, 500 * time.Millisecond},
+	} {
+		if got := pause(c.silence); got != c.want {
+			t.Errorf("after a silence of %v: %v, want %v", c.silence, got, c.want)
+		}
+	}
+}
