@@ -65,7 +65,7 @@ func Main(ctx context.Context, p Program, args []string) int {
 	}
 	switch args[0] {
 	case "guardian":
-		thrifty()
+		thrifty(p)
 		return process.Guard(p.Stdin, p.Stdout)
 	case "run":
 		return run(ctx, p, args[1:])
@@ -101,13 +101,13 @@ func run(ctx context.Context, p Program, args []string) int {
 		fmt.Fprintln(p.Stderr, err)
 		return usage
 	}
-	thrifty()
+	thrifty(p)
 	return spend(ctx, p, Born{Context: c, Environ: p.Environ}, hold, logger(p))
 }
 
 // bear runs an executor that has no start file.
 func bear(ctx context.Context, p Program, birth Birth) int {
-	thrifty()
+	thrifty(p)
 	log := logger(p)
 	born, err := birth(ctx, p, log)
 	if err != nil {
@@ -167,8 +167,8 @@ func readContext(file string) (Context, error) {
 
 // thrifty trades a little CPU for memory: an executor is idle nearly all its
 // life, and there may be many on a node.
-func thrifty() {
-	frugal.Set(2)
+func thrifty(p Program) {
+	frugal.Set(2, p.Environ)
 	debug.SetMemoryLimit(12 << 20)
 	frugal.Drop()
 }

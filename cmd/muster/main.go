@@ -12,7 +12,7 @@ import (
 )
 
 func main() {
-	frugal.Set(4) // most verbs wait for others, and some for days
+	frugal.Set(4, os.Environ()) // most verbs wait for others, and some for days
 	signals := cli.Notify()
 	dir, _ := os.Getwd() // a deleted directory is told by the verbs that need one
 	os.Exit(cli.Run(cli.Env{

@@ -4,9 +4,10 @@
 package frugal
 
 import (
-	"os"
 	"runtime"
 	"runtime/debug"
+	"slices"
+	"strings"
 )
 
 // percent is how much garbage may lie beside what is in use. The runtime's own
@@ -16,11 +17,14 @@ const percent = 25
 // Set makes this process frugal. Each of procs keeps memory of its own ready, so
 // a machine with many cores would have a large process do little. What the
 // environment says by GOGC and GOMAXPROCS stays.
-func Set(procs int) {
-	if os.Getenv("GOGC") == "" {
+func Set(procs int, environ []string) {
+	says := func(name string) bool {
+		return slices.ContainsFunc(environ, func(v string) bool { return strings.HasPrefix(v, name+"=") && v != name+"=" })
+	}
+	if !says("GOGC") {
 		debug.SetGCPercent(percent)
 	}
-	if os.Getenv("GOMAXPROCS") == "" && runtime.GOMAXPROCS(0) > procs {
+	if !says("GOMAXPROCS") && runtime.GOMAXPROCS(0) > procs {
 		runtime.GOMAXPROCS(procs)
 	}
 }
