@@ -42,8 +42,9 @@ type child struct {
 	asked bool
 }
 
-// Keep is the main of a keeper: it serves the cluster in dir until it is told to
-// end, is signalled, or its owner ends.
+// Keep is the main of a keeper, which has the claim of the ports as its file 3: it
+// serves the cluster in dir until it is told to end, is signalled, or its owner
+// ends.
 func Keep(ctx context.Context, dir string, owner int, log io.Writer) error {
 	c, err := Open(dir)
 	if err != nil {
@@ -52,7 +53,7 @@ func Keep(ctx context.Context, dir string, owner int, log io.Writer) error {
 	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
 		return fmt.Errorf("keeper: %w", err)
 	}
-	_, held, err := claim(c.Base)
+	held, err := inherited()
 	if err != nil {
 		return err
 	}

@@ -72,14 +72,19 @@ func stage(t *testing.T, owner int) *Cluster {
 	if err != nil {
 		t.Fatal(err)
 	}
+	defer held.Close()
 	c.Base = base
-	held.Close()
+	file, err := handOver(held)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
 	if err := c.save(); err != nil {
 		t.Fatal(err)
 	}
 	keeper := exec.Command(os.Args[0], "keep", c.Dir, strconv.Itoa(owner))
 	var said strings.Builder
-	keeper.Stderr = &said
+	keeper.Stderr, keeper.ExtraFiles = &said, []*os.File{file}
 	if err := keeper.Start(); err != nil {
 		t.Fatal(err)
 	}

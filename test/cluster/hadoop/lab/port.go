@@ -3,7 +3,9 @@ package lab
 import (
 	"fmt"
 	"net"
+	"os"
 	"strconv"
+	"syscall"
 )
 
 // Offsets from a cluster's first port.
@@ -42,7 +44,7 @@ func address(base, offset int) string {
 }
 
 // claim finds a base whose ports are free, or takes the one that is wanted. The
-// claim holds until it is closed: another cluster that starts at the same time
+// claim holds until it is closed in every process that has it: another cluster that starts at the same time
 // could not see ports that are bound only seconds later.
 func claim(want int) (int, net.Listener, error) {
 	if want != 0 {
@@ -76,6 +78,28 @@ func hold(base int) (net.Listener, bool) {
 		l.Close()
 	}
 	return held, true
+}
+
+// handOver returns a claim as a file for the keeper's process, and inherited takes
+// it there: at no moment are the ports anybody else's.
+func handOver(held net.Listener) (*os.File, error) {
+	l, ok := held.(*net.UnixListener)
+	if !ok {
+		return nil, fmt.Errorf("claim: is a %T", held)
+	}
+	return l.File()
+}
+
+func inherited() (net.Listener, error) {
+	const first = 3 // of the files behind the standard ones
+	syscall.CloseOnExec(first)
+	f := os.NewFile(first, "claim")
+	defer f.Close()
+	held, err := net.FileListener(f)
+	if err != nil {
+		return nil, fmt.Errorf("keeper: the claim of its ports is missing: %w", err)
+	}
+	return held, nil
 }
 
 func claimName(base int) string { return fmt.Sprintf("@muster-lab-%d", base) }

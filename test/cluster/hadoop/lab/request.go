@@ -87,9 +87,9 @@ func (c *Cluster) exchange(ctx context.Context, r request) (reply, error) {
 	var answer reply
 	if err := json.NewDecoder(conn).Decode(&answer); err != nil {
 		if ctx.Err() != nil {
-			err = ctx.Err()
+			return fail(fmt.Errorf("keeper: no answer: %w", ctx.Err()))
 		}
-		return fail(fmt.Errorf("keeper: no answer: %w", err))
+		return fail(fmt.Errorf("%w: its keeper ended without an answer: %w", errNoKeeper, err))
 	}
 	if answer.Error != "" {
 		return fail(errors.New(answer.Error))

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -63,15 +64,15 @@ func Up(ctx context.Context, o Options) (*Cluster, error) {
 	if err != nil {
 		return nil, err
 	}
+	defer held.Close() // the keeper has it by then
 	c.Base = base
-	err = errors.Join(c.writeConf(), c.save())
-	held.Close() // the keeper claims them next
-	if err != nil {
+	if err := errors.Join(c.writeConf(), c.save()); err != nil {
 		return nil, err
 	}
-	if err := u.keep(ctx, o.Keeper); err != nil {
+	if err := u.keep(ctx, o.Keeper, held); err != nil {
 		return nil, err
 	}
+	held.Close()
 	if err := u.start(ctx); err != nil {
 		// Also when the caller was interrupted.
 		late, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
@@ -93,7 +94,12 @@ func (u *up) told(what string) {
 }
 
 // keep starts the keeper. Until the cluster is healthy its owner is this process.
-func (u *up) keep(ctx context.Context, command []string) error {
+func (u *up) keep(ctx context.Context, command []string, held net.Listener) error {
+	claim, err := handOver(held)
+	if err != nil {
+		return err
+	}
+	defer claim.Close()
 	log, err := os.Create(u.path("logs", "keeper.log"))
 	if err != nil {
 		return err
@@ -101,7 +107,7 @@ func (u *up) keep(ctx context.Context, command []string) error {
 	defer log.Close()
 	args := append(slices.Clone(command), u.Dir, fmt.Sprint(os.Getpid()))
 	cmd := exec.Command(args[0], args[1:]...)
-	cmd.Stdout, cmd.Stderr, cmd.Dir = log, log, u.Dir
+	cmd.Stdout, cmd.Stderr, cmd.Dir, cmd.ExtraFiles = log, log, u.Dir, []*os.File{claim}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	if err := cmd.Start(); err != nil {
 		return fmt.Errorf("keeper: %w", err)
