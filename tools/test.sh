@@ -152,20 +152,20 @@ yarn() {
 }
 
 long_yarn() {
-	echo "the other versions of Hadoop, and long mixes of jobs under both schedulers"
+	echo "the other versions of Hadoop, and the gangs three times under both schedulers"
 	local conf packages version
 	mapfile -t packages < <(with_hadoop)
 	for version in $(hadoop versions | tail -n +2); do
 		conf=$(up capacity --version "$version")
 		HADOOP_CONF_DIR=$conf "$go" test -count=1 -p 1 -timeout 10m -tags hadoop -skip '^TestFair' "${packages[@]}"
-		on_yarn "$conf" -short -run '^TestSmoke'
+		on_yarn "$conf" -short -run '^TestPyTorch|^TestTheVerdict|^TestTasksOutlive'
 		hadoop down --dir "$conf"
 	done
 	conf=$(up capacity)
-	on_yarn "$conf" -run '^TestLong'
+	on_yarn "$conf" -run Gang -skip '^TestFair' -count 3
 	hadoop down --dir "$conf"
 	conf=$(up fair)
-	on_yarn "$conf" -run '^TestFairLong'
+	on_yarn "$conf" -run '^TestFair' -count 3
 	hadoop down --dir "$conf"
 }
 
