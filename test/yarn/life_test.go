@@ -5,7 +5,9 @@ package yarn
 import (
 	"bytes"
 	"context"
+	"crypto/rand"
 	"encoding/json"
+	"errors"
 	"io"
 	"net/http"
 	"os"
@@ -15,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	backend "github.com/muster-project/muster/backend/yarn"
 	"github.com/muster-project/muster/event"
 )
 
@@ -263,4 +266,30 @@ func (w *world) containers() []string {
 // ids are this world's jobs.
 func (w *world) ids() []string {
 	return strings.Fields(w.must("ps", "-a", "-o", "name"))
+}
+
+// A file that is on HDFS already is fetched by the nodes; one that is not there
+// is told before anything is submitted.
+func TestFilesOfTheClusterAreFetchedByTheNodes(t *testing.T) {
+	w := newWorld(t)
+	fsys := backend.New(backend.At(w.conf, w.user)).FS()
+	path := "/tmp/muster-test-" + rand.Text()
+	out, err := fsys.Create(t.Context(), path, 0o644)
+	if err == nil {
+		_, err = out.Write([]byte("words on HDFS\n"))
+		err = errors.Join(err, out.Close())
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = fsys.Remove(context.WithoutCancel(t.Context()), path) }()
+	id := strings.TrimSpace(w.must("run", "--on", "yarn", "--memory", "256MiB", "--workdir", "none", "--files", "hdfs://"+path+"#data/words.txt",
+		"-o", "name", "--", "cat", "data/words.txt"))
+	if log := w.logs(id, "--no-prefix"); log != "words on HDFS\n" {
+		t.Errorf("the task read %q", log)
+	}
+	_, said, status := w.muster("run", "--on", "yarn", "--files", "hdfs://"+path+"x", "--", "true")
+	if status != 69 || !strings.Contains(said, path+"x: is not there") {
+		t.Errorf("status %d: %s", status, said)
+	}
 }
