@@ -19,7 +19,7 @@ func (a *assembly) faults(code int, findings []plan.Finding) []error {
 
 func (a *assembly) fault(code int, path, problem, hint string) error {
 	text, origin := problem, a.written(path)
-	if path != "" && origin != commandLine {
+	if path != "" && origin != commandLine && !sameWord(origin, path) {
 		text = path + ": " + text
 	}
 	if origin != "" && origin != commandLine {
@@ -30,6 +30,14 @@ func (a *assembly) fault(code int, path, problem, hint string) error {
 		f.hint("%s", hint)
 	}
 	return f
+}
+
+// sameWord says that a flag has the name of the key that it sets: --queue for
+// queue, --memory for roles.worker.memory, --files for files[0].
+func sameWord(origin, path string) bool {
+	flag, is := strings.CutPrefix(origin, "--")
+	path, _, _ = strings.Cut(path, "[")
+	return is && flag == path[strings.LastIndexByte(path, '.')+1:]
 }
 
 // written says where a value was written: itself, what is above it, or, for
