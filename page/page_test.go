@@ -60,11 +60,11 @@ func running() job {
 	}
 }
 
-func get(t *testing.T, j page.Job, path string) (*http.Response, string) {
+func get(t *testing.T, j page.Job, path string) (*httptest.ResponseRecorder, string) {
 	t.Helper()
 	w := httptest.NewRecorder()
 	page.Handler(j).ServeHTTP(w, httptest.NewRequest(http.MethodGet, path, nil))
-	return w.Result(), w.Body.String()
+	return w, w.Body.String()
 }
 
 func TestPageShowsTheJobAndRunsNothingOfIt(t *testing.T) {
@@ -81,7 +81,7 @@ func TestPageShowsTheJobAndRunsNothingOfIt(t *testing.T) {
 	if strings.Index(body, "worker/0<") > strings.Index(body, "worker/1<") {
 		t.Error("tasks are not in the order of their ranks")
 	}
-	if csp := resp.Header.Get("Content-Security-Policy"); !strings.Contains(csp, "default-src 'none'") {
+	if csp := resp.Header().Get("Content-Security-Policy"); !strings.Contains(csp, "default-src 'none'") {
 		t.Errorf("policy %q lets a page load things", csp)
 	}
 }
@@ -104,8 +104,8 @@ func TestPageOfAnEndedJobTellsTheVerdictAndStandsStill(t *testing.T) {
 
 func TestLogsAreTextAndErrorsAreTold(t *testing.T) {
 	resp, body := get(t, running(), "/logs/worker/0/1/0.out?offset=5")
-	if resp.StatusCode != http.StatusOK || body != payload+" from 0.out" || !strings.HasPrefix(resp.Header.Get("Content-Type"), "text/plain") {
-		t.Errorf("%s %s %q", resp.Status, resp.Header.Get("Content-Type"), body)
+	if resp.Code != http.StatusOK || body != payload+" from 0.out" || !strings.HasPrefix(resp.Header().Get("Content-Type"), "text/plain") {
+		t.Errorf("%d %s %q", resp.Code, resp.Header().Get("Content-Type"), body)
 	}
 	for path, want := range map[string]int{
 		"/logs/worker/7/1/0.out":          http.StatusNotFound,
@@ -113,8 +113,8 @@ func TestLogsAreTextAndErrorsAreTold(t *testing.T) {
 		"/logs/worker/0/1/0.out?offset=x": http.StatusBadRequest,
 		"/nothing":                        http.StatusNotFound,
 	} {
-		if resp, _ := get(t, running(), path); resp.StatusCode != want {
-			t.Errorf("%s: %s, want %d", path, resp.Status, want)
+		if resp, _ := get(t, running(), path); resp.Code != want {
+			t.Errorf("%s: %d, want %d", path, resp.Code, want)
 		}
 	}
 }

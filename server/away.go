@@ -63,7 +63,7 @@ func (s *Server) tend(ctx context.Context, name string) {
 			s.touched()
 			return
 		}
-		s.Log.Warn("job on a cluster cannot be tended now", "job", name, "error", err, "again in", wait)
+		s.Log.Warn("job on a cluster cannot be tended now", "job", name, "error", err, "wait", wait)
 		select {
 		case <-time.After(wait):
 		case <-ctx.Done():
