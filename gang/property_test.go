@@ -1,6 +1,7 @@
 package gang_test
 
 import (
+	"flag"
 	"fmt"
 	"strings"
 	"testing"
@@ -9,7 +10,15 @@ import (
 	"pgregory.net/rapid"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	// A mix costs many times what rapid expects of a case; make test-all plays a
+	// thousand of each kind.
+	flag.Parse()
+	if f := flag.Lookup("rapid.checks"); f.Value.String() == f.DefValue {
+		_ = f.Value.Set("25")
+	}
+	goleak.VerifyTestMain(m)
+}
 
 // story is what happened, for the reader of a failure.
 func (w *world) story() string {
