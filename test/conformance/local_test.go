@@ -179,7 +179,7 @@ func words(list ...string) spec.Command {
 	return spec.Command{Shell: b.String()}
 }
 
-func TestConformance(t *testing.T) {
+func TestLocalConformance(t *testing.T) {
 	s := &site{t: t, home: t.TempDir()}
 	s.client = api.NewClient(api.Socket(s.home), nil)
 	s.start()
