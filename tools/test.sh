@@ -143,7 +143,7 @@ yarn() {
 	local conf packages
 	mapfile -t packages < <(with_hadoop)
 	conf=$(joined capacity)
-	HADOOP_CONF_DIR=$conf "$go" test -count=1 -p 1 -timeout 10m -tags hadoop -skip '^(TestFair|TestConformance$)' "${packages[@]}"
+	HADOOP_CONF_DIR=$conf "$go" test -count=1 -p 1 -timeout 10m -tags hadoop -skip '^(TestFair|TestLocalConformance$)' "${packages[@]}"
 	on_yarn "$conf" -short -skip '^TestFair'
 	hadoop down --dir "$conf"
 	conf=$(up fair)
