@@ -13,6 +13,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/muster-project/muster/event"
 	"github.com/muster-project/muster/test/cluster/hadoop/lab"
@@ -142,8 +143,8 @@ func testTwoThatNeedEverything(t *testing.T, at func(*world) scene) {
 		t.Run(map[bool]string{true: "followed", false: "detached"}[followed], func(t *testing.T) {
 			w := newWorld(t)
 			s := at(w)
-			// Somebody else holds half, so that both wait at the same time.
-			other := w.submit(s.job(w, "other", 15, 2048))
+			// Somebody else holds half until both wait at the same time.
+			other := w.submit(s.job(w, "other", 600, 2048))
 			w.until(other, "running", running)
 			verb := []string{"submit", "--on=yarn", "-o", "json"}
 			if followed {
@@ -159,6 +160,8 @@ func testTwoThatNeedEverything(t *testing.T, at func(*world) scene) {
 					}
 				})
 			}
+			w.both("whole-", func(v view) bool { return len(v.Waiting) > 0 })
+			w.must("stop", "--now", other)
 			clients.Wait()
 			aside := 0
 			for _, e := range ends {
@@ -175,13 +178,35 @@ func testTwoThatNeedEverything(t *testing.T, at func(*world) scene) {
 					t.Errorf("%s: is not one job from beginning to end:\n%s", e.ID, facts)
 				}
 			}
-			if o := w.wait(other); o.State != event.Succeeded {
-				t.Errorf("%s: %+v", other, o)
-			}
 			if aside == 0 {
 				t.Error("nobody stepped aside: the jobs did not need all that there is")
 			}
 		})
+	}
+}
+
+// both waits until both jobs whose names begin so are as wanted.
+func (w *world) both(name string, as func(view) bool) {
+	w.t.Helper()
+	deadline := time.NewTimer(patience)
+	defer deadline.Stop()
+	again := time.NewTicker(300 * time.Millisecond)
+	defer again.Stop()
+	for {
+		n := 0
+		for _, v := range w.unended() {
+			if strings.HasPrefix(v.Name, name) && as(v) {
+				n++
+			}
+		}
+		if n == 2 {
+			return
+		}
+		select {
+		case <-deadline.C:
+			w.t.Fatalf("%s: never both as wanted", name)
+		case <-again.C:
+		}
 	}
 }
 

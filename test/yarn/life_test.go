@@ -120,6 +120,27 @@ func (w *world) app(id string) application {
 	return newest
 }
 
+// progressing is a job's application once its progress is not 0 any more, which
+// says that its gang is complete. The next heartbeat tells it.
+func (w *world) progressing(id string) application {
+	w.t.Helper()
+	deadline := time.NewTimer(patience)
+	defer deadline.Stop()
+	again := time.NewTicker(200 * time.Millisecond)
+	defer again.Stop()
+	for {
+		app := w.app(id)
+		if app.Progress > 0 {
+			return app
+		}
+		select {
+		case <-deadline.C:
+			w.t.Fatalf("%s: its gang is complete, and the ResourceManager says %+v", id, app)
+		case <-again.C:
+		}
+	}
+}
+
 // The page of the coordinator is reached through the ResourceManager's proxy: the
 // job, its roster, its logs. What a task prints is text, whatever it looks like.
 func TestThePageIsShownThroughTheProxy(t *testing.T) {
@@ -127,8 +148,8 @@ func TestThePageIsShownThroughTheProxy(t *testing.T) {
 	id := w.submit("-N", "2", "--memory", "256MiB", "--workdir", "none", "--name", "paged", "--",
 		"bash", "-c", `echo "<script>alert(1)</script>"; sleep 600`)
 	v := w.until(id, "running", running)
-	app := w.app(id)
-	if app.Type != "MUSTER" || app.User != "alice" || app.Progress <= 0 {
+	app := w.progressing(id)
+	if app.Type != "MUSTER" || app.User != "alice" {
 		t.Errorf("the ResourceManager says %+v", app)
 	}
 	page := w.get(app.Tracking)
