@@ -146,7 +146,7 @@ yarn() {
 	HADOOP_CONF_DIR=$conf "$go" test -count=1 -p 1 -timeout 10m -tags hadoop -skip '^(TestFair|TestLocalConformance$)' "${packages[@]}"
 	on_yarn "$conf" -short -skip '^TestFair'
 	hadoop down --dir "$conf"
-	conf=$(up fair)
+	conf=$(joined fair)
 	on_yarn "$conf" -short -run '^TestFair'
 	hadoop down --dir "$conf"
 }
@@ -225,6 +225,7 @@ failed=0
 for part in "${parts[@]}"; do
 	if wants yarn && [[ $part = frameworks || $part = yarn ]]; then
 		cluster capacity
+		[ "$part" != yarn ] || cluster fair
 	elif [ "$part" = bench-yarn ]; then
 		cluster bench
 	fi
