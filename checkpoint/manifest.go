@@ -14,6 +14,8 @@ import (
 	"strconv"
 	"sync"
 	"time"
+
+	"github.com/muster-project/muster/storage"
 )
 
 // manifestName is "<task>.<number>.json". Made when a job has checkpoints: it
@@ -120,19 +122,7 @@ func (s *Sync) say(ctx context.Context, fresh map[string]Entry) error {
 	if err := s.FS.Mkdir(ctx, s.Dir, 0o700); err != nil {
 		return err
 	}
-	temp := path.Join(s.Dir, ".new-"+s.Task)
-	if err := s.FS.Remove(ctx, temp); err != nil {
-		return err
-	}
-	w, err := s.FS.Create(ctx, temp, 0o600)
-	if err != nil {
-		return err
-	}
-	_, err = w.Write(data)
-	if err = errors.Join(err, w.Sync(ctx), w.Close()); err != nil {
-		return err
-	}
-	if err := s.FS.Rename(ctx, temp, s.path(s.Task, next.Number)); err != nil {
+	if err := storage.PublishBytes(ctx, s.FS, s.path(s.Task, next.Number), 0o600, data); err != nil {
 		return err
 	}
 	old, number := s.own, s.numbers[s.Task]

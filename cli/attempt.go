@@ -53,7 +53,7 @@ func (e *Env) attempt(ctx context.Context) error {
 			c.Root, c.Blobs, c.Cgroup = "", "", ""
 			c.Storage, c.User = storage, user
 			c.Saved, c.Checkpoint = c.Checkpoint, ""
-			c.Keep = path.Join(dir, "logs", fmt.Sprintf("%s-%d", c.Task.Role, c.Task.Index))
+			c.Keep = path.Join(dir, "logs", c.Task.Dir())
 		},
 		MailEvery: mailEvery, PageURL: a.Opener.URL,
 		Page:    func(ctx context.Context, l *coordinator.Live) error { return page.Serve(ctx, ln, l, log) },

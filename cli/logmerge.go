@@ -31,7 +31,7 @@ type logStream struct {
 
 // logDir is where the logs of one incarnation of a task lie.
 func logDir(job string, id plan.TaskID, incarnation int) string {
-	return filepath.Join(job, "tasks", fmt.Sprintf("%s-%d", id.Role, id.Index), fmt.Sprint(incarnation), "logs")
+	return filepath.Join(job, "tasks", id.Dir(), fmt.Sprint(incarnation), "logs")
 }
 
 // open adds the logs of an incarnation, once. Those that are not there (yet)

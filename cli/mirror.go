@@ -2,11 +2,8 @@ package cli
 
 import (
 	"context"
-	"fmt"
 	"io"
 	"log/slog"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/muster-project/muster/keep"
@@ -38,23 +35,13 @@ func (e *Env) mirrorOf(j job, follow bool) (*mirror, error) {
 	m := &mirror{live: e.live(j), plan: j.Plan, ended: make(chan struct{}), done: make(chan struct{})}
 	m.keep = keep.Mirror{FS: fsys, Job: j.Dir, Local: j.remote.dir, Log: slog.New(slog.DiscardHandler), Every: time.Second,
 		Live: func(ctx context.Context, task string, incarnation int, stream string, offset int64) (io.ReadCloser, error) {
-			id, err := taskOf(task)
+			id, err := plan.ParseTaskDir(task)
 			if err != nil {
 				return nil, err
 			}
 			return m.live.log(ctx, id, incarnation, stream, offset, follow)
 		}}
 	return m, nil
-}
-
-// taskOf turns the name of a task's directory back into its id.
-func taskOf(name string) (plan.TaskID, error) {
-	at := strings.LastIndexByte(name, '-')
-	n, err := strconv.Atoi(name[at+1:])
-	if at < 1 || err != nil {
-		return plan.TaskID{}, fmt.Errorf("%s: not the directory of a task", name)
-	}
-	return plan.TaskID{Role: name[:at], Index: n}, nil
 }
 
 // watch says that an incarnation runs.
@@ -66,11 +53,7 @@ func (m *mirror) watch(id plan.TaskID, number int) {
 	if r := m.plan.Role(id.Role); r != nil {
 		procs = max(1, r.Procs)
 	}
-	var streams []string
-	for n := range procs {
-		streams = append(streams, fmt.Sprintf("%d.out", n), fmt.Sprintf("%d.err", n))
-	}
-	m.keep.Watch(fmt.Sprintf("%s-%d", id.Role, id.Index), number, streams)
+	m.keep.Watch(id.Dir(), number, keep.Streams(procs))
 }
 
 // now brings what there is at this moment.

@@ -4,11 +4,11 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"path"
 
 	"github.com/muster-project/muster/api"
+	"github.com/muster-project/muster/storage"
 )
 
 // post leaves a message in the mailbox of a job on a cluster, where its
@@ -22,17 +22,7 @@ func (e *Env) post(ctx context.Context, j job, m api.Mail) error {
 	if err != nil {
 		return fault(exitInternal, err)
 	}
-	name := rand.Text() + ".json"
-	box := path.Join(j.Dir, "mailbox")
-	temp := path.Join(box, "."+name)
-	w, err := fsys.Create(ctx, temp, 0o600)
-	if err == nil {
-		_, err = w.Write(data)
-		err = errors.Join(err, w.Sync(ctx), w.Close())
-	}
-	if err == nil {
-		err = fsys.Rename(ctx, temp, path.Join(box, name))
-	}
+	err = storage.PublishBytes(ctx, fsys, path.Join(j.Dir, "mailbox", rand.Text()+".json"), 0o600, data)
 	if err != nil {
 		return fault(exitRefused, fmt.Errorf("%s: its coordinator cannot be told: %w", j.ID, err))
 	}

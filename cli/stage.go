@@ -32,7 +32,7 @@ func (e *Env) stage(ctx context.Context, p *plan.Plan, to store, tell func(forma
 		p.Work.Archive = sha
 	}
 	for i := range p.Work.Files {
-		if err := e.stageFile(ctx, p, &p.Work.Files[i], to, tell); err != nil {
+		if err := e.stageFile(ctx, &p.Work.Files[i], to, tell); err != nil {
 			problems = append(problems, err)
 		}
 		if ctx.Err() != nil {
@@ -42,14 +42,10 @@ func (e *Env) stage(ctx context.Context, p *plan.Plan, to store, tell func(forma
 	return errors.Join(problems...)
 }
 
-func (e *Env) stageFile(ctx context.Context, p *plan.Plan, f *plan.File, to store, tell func(string, ...any)) error {
+func (e *Env) stageFile(ctx context.Context, f *plan.File, to store, tell func(string, ...any)) error {
 	path := strings.TrimPrefix(f.Source, "file://")
-	if strings.Contains(path, "://") {
-		if p.Backend != "local" {
-			return nil // nodes fetch it themselves; the backend has checked that it can be
-		}
-		return faultf(exitRefused, "%s: the local backend reads files of this machine only", f.Source).
-			hint("fetch it first, and name the copy")
+	if f.Remote() {
+		return nil // nodes fetch it themselves; the backend has said whether they can
 	}
 	info, err := os.Stat(path)
 	if err != nil {

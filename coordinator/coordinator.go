@@ -241,5 +241,5 @@ func (k *coordinator) path(parts ...string) string {
 
 // taskDir is the directory of all incarnations of a task.
 func (k *coordinator) taskDir(id plan.TaskID) string {
-	return k.path("tasks", fmt.Sprintf("%s-%d", id.Role, id.Index))
+	return k.path("tasks", id.Dir())
 }

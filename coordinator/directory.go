@@ -57,15 +57,7 @@ func readAuthority(ctx context.Context, fsys storage.FS, dir, job string) (*wire
 	if text, err = a.Marshal(); err != nil {
 		return nil, err
 	}
-	// It appears whole or not at all; what a dead coordinator left is no key.
-	temp := at + ".new"
-	if err := fsys.Remove(ctx, temp); err != nil {
-		return nil, err
-	}
-	if err := write(ctx, fsys, temp, text); err != nil {
-		return nil, err
-	}
-	return a, fsys.Rename(ctx, temp, at)
+	return a, storage.PublishBytes(ctx, fsys, at, 0o600, text)
 }
 
 // write makes a file of the owner's alone.

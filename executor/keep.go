@@ -40,7 +40,7 @@ func (e *executor) keep(ctx context.Context, number int, dir string) {
 	e.keeping = append(e.keeping, k)
 	logs := filepath.Join(dir, logDir)
 	if e.LogDir != "" {
-		s := shelf{logs: logs, dir: e.LogDir, prefix: fmt.Sprintf("%s-%d.%d.", e.Task.Role, e.Task.Index, number), log: e.log}
+		s := shelf{logs: logs, dir: e.LogDir, prefix: fmt.Sprintf("%s.%d.", e.Task.Dir(), number), log: e.log}
 		e.wg.Go(func() { s.run(ctx, k.ended) })
 	}
 	e.wg.Go(func() {

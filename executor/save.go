@@ -28,7 +28,7 @@ func newSaver(e *executor) *saver {
 		return nil
 	}
 	return &saver{ckpt: checkpoint.Sync{FS: e.opt.FS, Dir: e.Saved, Local: e.Checkpoint,
-		Task: fmt.Sprintf("%s-%d", e.Task.Role, e.Task.Index), Log: e.log}}
+		Task: e.Task.Dir(), Log: e.log}}
 }
 
 // fetch brings what was saved; from then on rounds keep it so until ctx is done.

@@ -95,7 +95,9 @@ type File struct {
 
 // Remote says that the file lies on the cluster's own file system, from where
 // nodes fetch it themselves.
-func (f File) Remote() bool { return f.Blob == "" && strings.Contains(f.Source, "://") }
+func (f File) Remote() bool {
+	return f.Blob == "" && strings.Contains(f.Source, "://") && !strings.HasPrefix(f.Source, "file://")
+}
 
 // Key is the name under which a node finds the file's content: its content
 // address, or for a remote one the hash of where it lies. Empty: at Source.

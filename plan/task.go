@@ -14,6 +14,19 @@ type TaskID struct {
 
 func (t TaskID) String() string { return t.Role + "/" + strconv.Itoa(t.Index) }
 
+// Dir is the name of everything that is a task's own on a file system: role-index.
+func (t TaskID) Dir() string { return t.Role + "-" + strconv.Itoa(t.Index) }
+
+// ParseTaskDir reads what Dir gave.
+func ParseTaskDir(s string) (TaskID, error) {
+	at := strings.LastIndexByte(s, '-')
+	n, err := strconv.Atoi(s[at+1:])
+	if at < 1 || err != nil || n < 0 {
+		return TaskID{}, fmt.Errorf("%s: not the name of a task's directory", s)
+	}
+	return TaskID{Role: s[:at], Index: n}, nil
+}
+
 // IsZero says that no task is named.
 func (t TaskID) IsZero() bool { return t.Role == "" }
 

@@ -80,7 +80,7 @@ func (s *Server) logPath(j *job, task, proc, stream string) (string, error) {
 	if err != nil || id.IsZero() || !fileName(id.Role) || nerr != nil || n < 0 || stream != "out" && stream != "err" {
 		return "", api.Errorf(api.CodeRefused, "%s: not a task's output: task, proc and stream (out, err) must be named", task)
 	}
-	dir := filepath.Join(j.dir(), "tasks", fmt.Sprintf("%s-%d", id.Role, id.Index))
+	dir := filepath.Join(j.dir(), "tasks", id.Dir())
 	names, err := readNames(dir)
 	if err != nil {
 		return "", err

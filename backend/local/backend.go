@@ -80,6 +80,12 @@ func check(p *plan.Plan, k api.Capacity) []plan.Finding {
 		out = append(out, plan.Finding{Path: "priority", Warning: true,
 			Problem: fmt.Sprintf("%d changes nothing here: the local backend serves in the order of submission", p.Priority)})
 	}
+	for i, f := range p.Work.Files {
+		if f.Remote() {
+			out = append(out, plan.Finding{Path: fmt.Sprintf("files[%d]", i), Problem: f.Source + ": the local backend reads files of this machine only",
+				Hint: "fetch it first, and name the copy"})
+		}
+	}
 	for _, r := range p.Roles {
 		if r.Procs > mostProcs {
 			out = append(out, plan.Finding{Path: "roles." + r.Name + ".procs", Problem: fmt.Sprintf("%d asked, at most %d run in one task", r.Procs, mostProcs)})

@@ -79,7 +79,7 @@ func (s *store) put(ctx context.Context, sha string, mode fs.FileMode, open func
 	}
 	defer in.Close()
 	hash := sha256.New()
-	err = publish(ctx, s.fs, s.layout.Blob(sha), mode, func(w io.Writer) error {
+	err = storage.Publish(ctx, s.fs, s.layout.Blob(sha), mode, func(w io.Writer) error {
 		if _, err := io.Copy(io.MultiWriter(w, hash), in); err != nil {
 			return err
 		}

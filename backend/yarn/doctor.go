@@ -14,6 +14,7 @@ import (
 	"github.com/muster-project/muster/backend"
 	"github.com/muster-project/muster/hadoop/conf"
 	"github.com/muster-project/muster/spec"
+	"github.com/muster-project/muster/storage"
 )
 
 // Verdicts of a diagnosis.
@@ -212,7 +213,7 @@ func (d *diagnosis) directory(ctx context.Context) {
 		err = d.fs.Remove(ctx, name)
 	}
 	if err == nil {
-		err = publishBytes(ctx, d.fs, name, modeData, []byte("muster\n"))
+		err = storage.PublishBytes(ctx, d.fs, name, modeData, []byte("muster\n"))
 	}
 	var info fs.FileInfo
 	if err == nil {

@@ -19,6 +19,7 @@ import (
 	hadoop "github.com/muster-project/muster/hadoop/yarn"
 	"github.com/muster-project/muster/plan"
 	"github.com/muster-project/muster/spec"
+	"github.com/muster-project/muster/storage"
 )
 
 // holder is an application whose master is the test: it asks for what the test
@@ -82,7 +83,7 @@ func newHolder(t *testing.T, b *Backend, p *plan.Plan) *holder {
 	if _, err := b.writeJob(ctx, st, dir, submission(p)); err != nil {
 		t.Fatal(err)
 	}
-	if err := publishBytes(ctx, b.fs, dir.App(1), modeData, []byte(h.app.String())); err != nil {
+	if err := storage.PublishBytes(ctx, b.fs, dir.App(1), modeData, []byte(h.app.String())); err != nil {
 		t.Fatal(err)
 	}
 	h.ref = backend.Ref{Job: p.ID, Native: h.app.String(), Dir: string(dir)}

@@ -14,6 +14,7 @@ import (
 	"github.com/muster-project/muster/event"
 	"github.com/muster-project/muster/hadoop/pb/yarnpb"
 	hadoop "github.com/muster-project/muster/hadoop/yarn"
+	"github.com/muster-project/muster/storage"
 )
 
 // A job that stepped aside is submitted again with its old ticket, once, however
@@ -28,7 +29,7 @@ func TestKeep(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := publishBytes(t.Context(), b.fs, JobDir(h.ref.Dir).Aside(1), modeData, data); err != nil {
+	if err := storage.PublishBytes(t.Context(), b.fs, JobDir(h.ref.Dir).Aside(1), modeData, data); err != nil {
 		t.Fatal(err)
 	}
 	if err := h.master.Finish(t.Context(), yarnpb.FinalStatus_APP_KILLED, aside.Reason, ""); err != nil {

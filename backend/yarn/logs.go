@@ -29,7 +29,7 @@ func (b *Backend) Logs(ctx context.Context, ref backend.Ref, id plan.TaskID, str
 	if stream != "out" && stream != "err" {
 		return nil, fmt.Errorf("stream: %q is neither out nor err", stream)
 	}
-	task := fmt.Sprintf("%s-%d", id.Role, id.Index)
+	task := id.Dir()
 	newest, err := b.newestKept(ctx, ref, task)
 	if err != nil {
 		return nil, err

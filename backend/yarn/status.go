@@ -16,6 +16,7 @@ import (
 	"github.com/muster-project/muster/event"
 	"github.com/muster-project/muster/hadoop/pb/yarnpb"
 	hadoop "github.com/muster-project/muster/hadoop/yarn"
+	"github.com/muster-project/muster/storage"
 )
 
 // Status asks the resource manager. What it cannot say is unknown, which is no
@@ -192,5 +193,5 @@ func (b *Backend) mail(ctx context.Context, dir JobDir, m api.Mail) error {
 	if err != nil {
 		return err
 	}
-	return publishBytes(ctx, b.fs, path.Join(dir.Mailbox(), rand.Text()[:16]+".json"), modeData, data)
+	return storage.PublishBytes(ctx, b.fs, path.Join(dir.Mailbox(), rand.Text()[:16]+".json"), modeData, data)
 }

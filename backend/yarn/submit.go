@@ -77,7 +77,7 @@ func (b *Backend) writeJob(ctx context.Context, st *store, dir JobDir, sub backe
 			return false, err
 		}
 	}
-	err = publishBytes(ctx, b.fs, dir.Submission(), modeData, data)
+	err = storage.PublishBytes(ctx, b.fs, dir.Submission(), modeData, data)
 	if !errors.Is(err, fs.ErrExist) {
 		return err == nil, err
 	}
@@ -96,7 +96,7 @@ func (b *Backend) point(ctx context.Context, usual, dir JobDir) error {
 	if err := newStore(b.fs, b.Layout).prepare(ctx); err != nil {
 		return err
 	}
-	err := publishBytes(ctx, b.fs, string(usual), modeData, []byte(dir))
+	err := storage.PublishBytes(ctx, b.fs, string(usual), modeData, []byte(dir))
 	if errors.Is(err, fs.ErrExist) {
 		return nil
 	}
@@ -159,7 +159,7 @@ func (j *job) claim(ctx context.Context, n int) (hadoop.AppID, error) {
 		if id, _, err = j.rm.NewApplication(ctx); err != nil {
 			return id, j.unreachable(err)
 		}
-		err = publishBytes(ctx, j.fs, j.dir.App(n), modeData, []byte(id.String()))
+		err = storage.PublishBytes(ctx, j.fs, j.dir.App(n), modeData, []byte(id.String()))
 		if err == nil {
 			return id, nil
 		}
@@ -200,7 +200,7 @@ func (j *job) describe(ctx context.Context, n int, id hadoop.AppID, aside Aside)
 	if err != nil {
 		return nil, err
 	}
-	err = publishBytes(ctx, j.fs, j.dir.AM(n), modeData, data)
+	err = storage.PublishBytes(ctx, j.fs, j.dir.AM(n), modeData, data)
 	if errors.Is(err, fs.ErrExist) {
 		// Somebody submits the same application at the same time: theirs is as good.
 		var theirs AM

@@ -26,6 +26,7 @@ import (
 	hadoop "github.com/muster-project/muster/hadoop/yarn"
 	"github.com/muster-project/muster/plan"
 	"github.com/muster-project/muster/spec"
+	"github.com/muster-project/muster/storage"
 )
 
 // newClient is the client's side on the real cluster, with directories of its
@@ -338,7 +339,7 @@ func (b *Backend) adopt(t *testing.T, app hadoop.AppID, user string) backend.Ref
 	if _, err := b.writeJob(t.Context(), st, dir, submission(p)); err != nil {
 		t.Fatal(err)
 	}
-	if err := publishBytes(t.Context(), b.fs, dir.App(1), modeData, []byte(app.String())); err != nil {
+	if err := storage.PublishBytes(t.Context(), b.fs, dir.App(1), modeData, []byte(app.String())); err != nil {
 		t.Fatal(err)
 	}
 	return backend.Ref{Job: p.ID, Native: app.String(), Dir: string(dir)}

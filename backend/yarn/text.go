@@ -3,13 +3,10 @@ package yarn
 import (
 	"bytes"
 	"context"
-	"crypto/rand"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"io/fs"
-	"path"
 	"strings"
 	"time"
 
@@ -51,33 +48,6 @@ func readJSON(ctx context.Context, fsys storage.FS, name string, v any) error {
 	return nil
 }
 
-// publish makes a file with all of its content at once: who sees it sees it
-// whole. fs.ErrExist says that somebody was faster; theirs stays.
-func publish(ctx context.Context, fsys storage.FS, name string, mode fs.FileMode, write func(io.Writer) error) error {
-	if _, err := fsys.Stat(ctx, name); err == nil {
-		return fmt.Errorf("%s: %w", name, fs.ErrExist)
-	} else if !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	temp := path.Join(path.Dir(name), ".new-"+path.Base(name)+"-"+rand.Text()[:8])
-	w, err := fsys.Create(ctx, temp, mode)
-	if err != nil {
-		return err
-	}
-	err = write(w)
-	if err == nil {
-		err = w.Sync(ctx)
-	}
-	err = errors.Join(err, w.Close())
-	if err == nil {
-		err = fsys.Rename(ctx, temp, name)
-	}
-	if err != nil {
-		err = errors.Join(err, discard(ctx, fsys, temp))
-	}
-	return err
-}
-
 // discard removes what is of no use, also when the caller has given up.
 func discard(ctx context.Context, fsys storage.FS, name string) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), discardTime)
@@ -86,13 +56,6 @@ func discard(ctx context.Context, fsys storage.FS, name string) error {
 }
 
 const discardTime = 10 * time.Second
-
-func publishBytes(ctx context.Context, fsys storage.FS, name string, mode fs.FileMode, data []byte) error {
-	return publish(ctx, fsys, name, mode, func(w io.Writer) error {
-		_, err := w.Write(data)
-		return err
-	})
-}
 
 func artefact(list []backend.Artefact, name string, v any) ([]backend.Artefact, error) {
 	var out bytes.Buffer

@@ -32,7 +32,7 @@ func TestAnyOrderOfEvents(t *testing.T) {
 				}
 			}
 			if slices.Sort(ids); len(ids) == 0 {
-				t.Skip("none")
+				t.Skip("this move needs a container that is granted and as wanted: there is none")
 			}
 			return rapid.SampledFrom(ids).Draw(t, what)
 		}
@@ -58,11 +58,11 @@ func TestAnyOrderOfEvents(t *testing.T) {
 			"die": func(t *rapid.T) {
 				ids := w.alive()
 				if len(ids) == 0 {
-					t.Skip("none")
+					t.Skip("this move needs a container that lives: there is none")
 				}
 				id := rapid.SampledFrom(ids).Draw(t, "container")
 				if slices.Contains(w.fresh, id) {
-					t.Skip("not acquired yet")
+					t.Skip("this move needs a container that the master has been told of: the one drawn was not")
 				}
 				w.end(w.there[id], rapid.SampledFrom([]int{0, 1, 137, exitAborted, exitPreempted, exitPhysical}).Draw(t, "exit"), "")
 			},
@@ -75,7 +75,7 @@ func TestAnyOrderOfEvents(t *testing.T) {
 			"the resource manager restarts": func(*rapid.T) { w.restart() },
 			"replace": func(t *rapid.T) {
 				if w.book.current() != nil || len(w.granted) == 0 {
-					t.Skip("still gathers")
+					t.Skip("this move needs a complete gang: it still gathers")
 				}
 				var lost []string
 				for _, task := range tasks {
@@ -84,7 +84,7 @@ func TestAnyOrderOfEvents(t *testing.T) {
 					}
 				}
 				if len(lost) == 0 {
-					t.Skip("none")
+					t.Skip("this move needs a task that has lost its slot: there is none")
 				}
 				requests++
 				w.request(requests, len(lost), lost...)
