@@ -8,32 +8,10 @@ import (
 	"testing"
 )
 
-// weights is the line that every rank of the examples ends with.
-const weights = `(\w+): weights ([0-9a-f]{16}), accuracy ([01]\.\d+)`
-
-// sameWeights demands one such line from each rank, at least 0.90 accuracy on
-// digits that the model has never seen, and the same weights everywhere.
-func sameWeights(t *testing.T, log string, ranks int) {
-	t.Helper()
-	lines := all(weights, log)
-	if len(lines) != ranks {
-		t.Fatalf("%d ranks told their weights, want %d:\n%s", len(lines), ranks, log)
-	}
-	for _, l := range lines {
-		accuracy, err := strconv.ParseFloat(l[3], 64)
-		if err != nil || accuracy < 0.90 {
-			t.Errorf("%s: accuracy %s, want at least 0.90", l[1], l[3])
-		}
-		if l[2] != lines[0][2] {
-			t.Errorf("%s has weights %s, %s has %s", l[1], l[2], lines[0][1], lines[0][2])
-		}
-	}
-}
-
 // falling demands that the loss was told and that it fell.
 func falling(t *testing.T, log string) {
 	t.Helper()
-	losses := all(`loss (\d+\.\d+)`, log)
+	losses := All(`loss (\d+\.\d+)`, log)
 	if len(losses) < 5 {
 		t.Fatalf("the loss was told %d times:\n%s", len(losses), log)
 	}
@@ -61,9 +39,9 @@ func TestPyTorchFourRanksTwoInATaskLearnTheSameModel(t *testing.T) {
 			ranks.WriteString(rest)
 		}
 	}
-	sameWeights(t, ranks.String(), 4)
+	SameWeights(t, ranks.String(), 4)
 	for rank := range 4 {
-		if len(all(`(?m)^`+strconv.Itoa(rank)+`: weights`, ranks.String())) != 1 {
+		if len(All(`(?m)^`+strconv.Itoa(rank)+`: weights`, ranks.String())) != 1 {
 			t.Errorf("rank %d did not tell its weights once:\n%s", rank, ranks.String())
 		}
 	}
@@ -81,20 +59,9 @@ func TestPyTorchGoesOnFromItsCheckpointWithConsecutiveSteps(t *testing.T) {
 	if !strings.Contains(first, "crashing on purpose") {
 		t.Fatalf("nothing crashed:\n%s", first)
 	}
-	if n := len(all(`going on after step 25`, second)); n != 2 {
-		t.Errorf("%d ranks went on after step 25, want 2:\n%s", n, second)
-	}
-	steps := all(`(?m)^step (\d+):`, first+second)
-	for i, s := range steps {
-		if s[1] != strconv.Itoa(i+1) {
-			t.Fatalf("step %s comes where step %d should:\n%s%s", s[1], i+1, first, second)
-		}
-	}
-	if len(steps) != 60 {
-		t.Errorf("%d steps, want 60", len(steps))
-	}
+	ConsecutiveSteps(t, first+second, 2, 60)
 	falling(t, first+second)
-	sameWeights(t, second, 2)
+	SameWeights(t, second, 2)
 }
 
 func TestTensorFlowTrainsByAParameterServer(t *testing.T) {
@@ -106,11 +73,11 @@ func TestTensorFlowTrainsByAParameterServer(t *testing.T) {
 		t.Errorf("the variables are not on the parameter server:\n%s", chief)
 	}
 	evaluator := w.logs(id, "--no-prefix", "--role", "evaluator")
-	last := all(weights+` after step 300`, evaluator)
+	last := All(Weights+` after step 300`, evaluator)
 	if len(last) != 1 {
 		t.Fatalf("the evaluator tested the last checkpoint %d times:\n%s", len(last), evaluator)
 	}
-	sameWeights(t, chief+last[0][0], 2)
+	SameWeights(t, chief+last[0][0], 2)
 }
 
 func TestTensorFlowWorkersMirrorOneModel(t *testing.T) {
@@ -118,7 +85,7 @@ func TestTensorFlowWorkersMirrorOneModel(t *testing.T) {
 	id := w.succeed("tensorflow-multiworker", *tensorflow)
 	log := w.logs(id, "--no-prefix")
 	falling(t, log)
-	sameWeights(t, log, 2)
+	SameWeights(t, log, 2)
 }
 
 func TestClientsStartWhenTheirServerIsReady(t *testing.T) {

@@ -11,7 +11,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"syscall"
 	"testing"
@@ -120,9 +119,4 @@ func (w *world) logs(args ...string) string {
 		w.t.Fatalf("logs %v: status %d", args, status)
 	}
 	return out + said
-}
-
-// all gives the submatches of every match.
-func all(pattern, text string) [][]string {
-	return regexp.MustCompile(pattern).FindAllStringSubmatch(text, -1)
 }

@@ -13,7 +13,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/muster-project/muster/event"
 	"github.com/muster-project/muster/test/cluster/hadoop/lab"
@@ -188,26 +187,15 @@ func testTwoThatNeedEverything(t *testing.T, at func(*world) scene) {
 // both waits until both jobs whose names begin so are as wanted.
 func (w *world) both(name string, as func(view) bool) {
 	w.t.Helper()
-	deadline := time.NewTimer(patience)
-	defer deadline.Stop()
-	again := time.NewTicker(300 * time.Millisecond)
-	defer again.Stop()
-	for {
+	w.eventually("both jobs "+name+"* are as wanted", func() bool {
 		n := 0
 		for _, v := range w.unended() {
 			if strings.HasPrefix(v.Name, name) && as(v) {
 				n++
 			}
 		}
-		if n == 2 {
-			return
-		}
-		select {
-		case <-deadline.C:
-			w.t.Fatalf("%s: never both as wanted", name)
-		case <-again.C:
-		}
-	}
+		return n == 2
+	})
 }
 
 // Five gangs of different sizes all come to their end.
@@ -248,8 +236,7 @@ func testNodeLost(t *testing.T, at func(*world) scene) {
 	}
 	w := newWorld(t)
 	s := at(w)
-	// Two tasks of more than half a node each, and room for both jobs on what is
-	// left of the nodes once one is gone.
+	// There is room for both jobs on what is left of the nodes once one is gone.
 	ids := []string{}
 	for i := range 2 {
 		file := s.job(w, fmt.Sprint("lost-", i), 20, 1280, 1280)

@@ -15,10 +15,10 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	backend "github.com/muster-project/muster/backend/yarn"
 	"github.com/muster-project/muster/event"
+	"github.com/muster-project/muster/test/train"
 )
 
 // A job is watched and steered by its id, during and after the run, with no
@@ -49,12 +49,7 @@ func TestAJobIsWatchedAndSteeredWithoutHadoopsCommands(t *testing.T) {
 		t.Errorf("explain:\n%s", out)
 	}
 	w.must("signal", id, "USR1")
-	deadline := time.Now().Add(patience)
-	for strings.Count(w.logs(id), "got usr1") != 2 {
-		if time.Now().After(deadline) {
-			t.Fatal("the signal did not reach both tasks")
-		}
-	}
+	w.eventually("the signal reaches both tasks", func() bool { return strings.Count(w.logs(id), "got usr1") == 2 })
 	w.must("stop", id)
 	if o := w.wait(id); o.State != event.Stopped || o.Status != 130 {
 		t.Errorf("stopped: %+v", o)
@@ -122,27 +117,14 @@ func (w *world) app(id string) application {
 
 // progressing is a job's application once its progress is not 0 any more, which
 // says that its gang is complete. The next heartbeat tells it.
-func (w *world) progressing(id string) application {
+func (w *world) progressing(id string) (app application) {
 	w.t.Helper()
-	deadline := time.NewTimer(patience)
-	defer deadline.Stop()
-	again := time.NewTicker(200 * time.Millisecond)
-	defer again.Stop()
-	for {
-		app := w.app(id)
-		if app.Progress > 0 {
-			return app
-		}
-		select {
-		case <-deadline.C:
-			w.t.Fatalf("%s: its gang is complete, and the ResourceManager says %+v", id, app)
-		case <-again.C:
-		}
-	}
+	w.eventually("the ResourceManager shows the progress of "+id, func() bool { app = w.app(id); return app.Progress > 0 })
+	return app
 }
 
 // The page of the coordinator is reached through the ResourceManager's proxy: the
-// job, its roster, its logs. What a task prints is text, whatever it looks like.
+// job, its roster, its logs as they were printed.
 func TestThePageIsShownThroughTheProxy(t *testing.T) {
 	w := newWorld(t)
 	id := w.submit("-N", "2", "--memory", "256MiB", "--workdir", "none", "--name", "paged", "--",
@@ -217,7 +199,7 @@ func TestTasksOutliveTheirCoordinator(t *testing.T) {
 		}
 	}
 	for i := range 20 {
-		if n := len(all(`step `+strconv.Itoa(i+1)+`\b`, w.logs(id))); n != 2 {
+		if n := len(train.All(`step `+strconv.Itoa(i+1)+`\b`, w.logs(id))); n != 2 {
 			t.Fatalf("step %d was printed %d times, want twice:\n%s", i+1, n, w.logs(id))
 		}
 	}

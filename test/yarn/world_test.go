@@ -11,7 +11,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"syscall"
 	"testing"
@@ -19,6 +18,7 @@ import (
 
 	"github.com/muster-project/muster/event"
 	"github.com/muster-project/muster/session"
+	"github.com/muster-project/muster/test/train"
 )
 
 var (
@@ -131,24 +131,27 @@ func (w *world) status(id string) view {
 	return v
 }
 
-// until looks at a job until it is as wanted.
-func (w *world) until(id, what string, as func(view) bool) view {
+// eventually waits until something is so.
+func (w *world) eventually(what string, ok func() bool) {
 	w.t.Helper()
 	deadline := time.NewTimer(patience)
 	defer deadline.Stop()
-	again := time.NewTicker(300 * time.Millisecond)
+	again := time.NewTicker(200 * time.Millisecond)
 	defer again.Stop()
-	for {
-		v := w.status(id)
-		if as(v) {
-			return v
-		}
+	for !ok() {
 		select {
 		case <-deadline.C:
-			w.t.Fatalf("%s: never %s: %+v", id, what, v)
+			w.t.Fatalf("never: %s", what)
 		case <-again.C:
 		}
 	}
+}
+
+// until looks at a job until it is as wanted.
+func (w *world) until(id, what string, as func(view) bool) (v view) {
+	w.t.Helper()
+	w.eventually(id+" is "+what, func() bool { v = w.status(id); return as(v) })
+	return v
 }
 
 // running says that all tasks run.
@@ -214,11 +217,6 @@ func (w *world) unended() []view {
 	return list
 }
 
-// all gives the submatches of every match.
-func all(pattern, text string) [][]string {
-	return regexp.MustCompile(pattern).FindAllStringSubmatch(text, -1)
-}
-
 // web is where the ResourceManager answers by HTTP, as its configuration says.
 func (w *world) web() string {
 	w.t.Helper()
@@ -226,7 +224,7 @@ func (w *world) web() string {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	m := all(`(?s)<name>yarn.resourcemanager.webapp.address</name>\s*<value>([^<]+)</value>`, string(data))
+	m := train.All(`(?s)<name>yarn.resourcemanager.webapp.address</name>\s*<value>([^<]+)</value>`, string(data))
 	if m == nil {
 		w.t.Fatalf("%s: no yarn.resourcemanager.webapp.address", w.conf)
 	}

@@ -1,0 +1,121 @@
+package yarn
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+
+	hadoop "github.com/muster-project/muster/hadoop/yarn"
+	"github.com/muster-project/muster/plan"
+	"github.com/muster-project/muster/storage"
+)
+
+// describe writes what the coordinator of the n-th submission is told, with the
+// files that its containers need sent.
+func (j *job) describe(ctx context.Context, n int, id hadoop.AppID, aside Aside) (*AM, error) {
+	c, err := j.recently(ctx)
+	if err != nil {
+		return nil, err
+	}
+	am := &AM{Version: AMVersion, Job: j.plan.ID, User: j.User, Dir: j.dir, Root: j.store.layout.Root, Shared: j.store.layout.Shared,
+		App: id.String(), Try: n, Ticket: id.String(), Queue: queueOf(j.plan), Priority: j.plan.Priority,
+		Coordinator: j.settings.Coordinator, Scheduler: c.Scheduler, Blobs: map[string]Resource{}, Heartbeat: beat, Kept: j.Kept}
+	if aside.Ticket != "" {
+		am.Ticket, am.TicketTime = aside.Ticket, aside.TicketTime
+	}
+	if found := find(c.Root, am.Queue); len(found) == 1 {
+		am.Queue, am.Label = found[0].Path, found[0].DefaultLabel
+	}
+	am.Partitions = partitions(j.settings, j.plan, am.Label)
+	if am.Filesystem, err = j.Conf.Find("fs.defaultFS"); err != nil {
+		return nil, err
+	}
+	if err := j.files(ctx, am); err != nil {
+		return nil, err
+	}
+	data, err := json.MarshalIndent(am, "", "  ")
+	if err != nil {
+		return nil, err
+	}
+	err = storage.PublishBytes(ctx, j.fs, j.dir.AM(n), modeData, data)
+	if errors.Is(err, fs.ErrExist) {
+		// Somebody submits the same application at the same time: theirs is as good.
+		var theirs AM
+		return &theirs, readJSON(ctx, j.fs, j.dir.AM(n), &theirs)
+	}
+	return am, err
+}
+
+// partitions are the node labels that a job's slots are asked with.
+func partitions(s *Settings, p *plan.Plan, label string) []string {
+	var out []string
+	for _, l := range s.Partitions(p) {
+		if l == "" {
+			l = label
+		}
+		out = append(out, l)
+	}
+	return compact(out)
+}
+
+// files sends the binaries and the configuration, and finds the plan's blobs,
+// which Stage has sent.
+func (j *job) files(ctx context.Context, am *AM) error {
+	var err error
+	for _, binary := range []struct {
+		name string
+		path func() (string, error)
+		into *Resource
+	}{{FileMuster, j.Muster, &am.Muster}, {FileExecutor, j.Executor, &am.Executor}} {
+		local, err := binary.path()
+		if err != nil {
+			return fmt.Errorf("the %s binary for the cluster's nodes: %w", binary.name, err)
+		}
+		if *binary.into, _, err = j.store.putFile(ctx, local, modeProgram); err != nil {
+			return fmt.Errorf("the %s binary for the cluster's nodes: %w", binary.name, err)
+		}
+	}
+	if am.Site, err = j.store.putBytes(ctx, j.Conf.XML(sent), modeData); err != nil {
+		return err
+	}
+	for _, f := range j.plan.Work.Files {
+		if !f.Remote() {
+			continue
+		}
+		at, err := remotePath(f.Source, j.Conf.String("fs.defaultFS", ""))
+		if err == nil {
+			am.Blobs[f.Key()], err = j.store.resource(ctx, at)
+		}
+		if err != nil {
+			return fmt.Errorf("files: %s: %w", f.Source, err)
+		}
+	}
+	for _, sha := range blobsOf(j.plan) {
+		if _, there := am.Blobs[sha]; there {
+			continue
+		}
+		if err := j.store.touch(ctx, sha); err != nil {
+			return err
+		}
+		if am.Blobs[sha], err = j.store.resource(ctx, j.store.layout.Blob(sha)); err != nil {
+			return fmt.Errorf("a file of the job has not been sent to the cluster: %w", err)
+		}
+	}
+	return nil
+}
+
+// sent says which keys of the configuration coordinators get: where the
+// cluster's services are and how to talk to them.
+func sent(key string) bool {
+	for _, prefix := range []string{"fs.defaultFS", "fs.default.name", "dfs.", "hadoop.security.", "hadoop.rpc.", "ipc.client.", "io.file.buffer.size",
+		"yarn.resourcemanager.", "yarn.scheduler.", "yarn.resource-types", "yarn.client.", "yarn.http.policy", "yarn.nodemanager.remote-app-log-dir",
+		"yarn.log-aggregation", "yarn.nodemanager.log-aggregation", "yarn.web-proxy."} {
+		if strings.HasPrefix(key, prefix) {
+			return true
+		}
+	}
+	return false
+}
