@@ -219,9 +219,11 @@ func TestASignalIsSentOnceHoweverOftenItIsAskedFor(t *testing.T) {
 			t.Errorf("%s: %+v", request, answer)
 		}
 	}
+	said := func() string { return read(t, filepath.Join(c.Root, "1", "logs", "0.out")) }
+	eventually(t, "the task sees it", func() bool { return said() != "" }) // a shell may be slow
 	d.send(wire.Directive{Stop: &wire.Stop{Incarnation: 1, Now: true}})
 	wait(d, exitOf(1))
-	if got := read(t, filepath.Join(c.Root, "1", "logs", "0.out")); got != "got\n" {
+	if got := said(); got != "got\n" {
 		t.Errorf("the task saw %q", got)
 	}
 }
