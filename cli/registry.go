@@ -14,13 +14,10 @@ import (
 )
 
 // frameworks are all that muster knows; the first is the default.
-var frameworks = []struct {
-	framework.Framework
-	about string
-}{
-	{plain.Framework{}, "any program; tasks find each other by MUSTER_ROSTER and MUSTER_RANK"},
-	{pytorch.Framework{}, "torch.distributed: MASTER_ADDR, RANK, WORLD_SIZE and their kin, with or without torchrun"},
-	{tensorflow.Framework{}, "tf.distribute: TF_CONFIG for parameter servers and for several workers"},
+var frameworks = []framework.Framework{
+	plain.Framework{},
+	pytorch.Framework{},
+	tensorflow.Framework{},
 }
 
 // backends are the names that --on takes.
@@ -40,7 +37,7 @@ func backendNames() []string { return backends }
 func frameworkOf(name string) framework.Framework {
 	for _, f := range frameworks {
 		if f.Name() == name || name == "" {
-			return f.Framework
+			return f
 		}
 	}
 	return nil
@@ -74,7 +71,7 @@ func (e *Env) frameworksCommand() *cobra.Command {
 			}
 			var list []row
 			for _, f := range frameworks {
-				list = append(list, row{f.Name(), f.about})
+				list = append(list, row{f.Name(), f.(framework.Describer).Describe().About})
 			}
 			if out.data() {
 				return out.write(e.Stdout, list)

@@ -61,9 +61,12 @@ type Role struct {
 }
 
 // Port is a port a task announces at the roll call. Number 0 is any free one.
+// With Store the executor itself serves a key-value store there, fresh for each
+// incarnation, from the moment it answers the roll call until the task ends.
 type Port struct {
 	Name   string `json:"name"`
 	Number int    `json:"number,omitempty"`
+	Store  bool   `json:"store,omitempty"`
 }
 
 // Resources is what one task, or one node, has.

@@ -11,6 +11,7 @@
 cd "$root"
 go=${GO:-go}
 parts=("$@")
+pypi=(jax mxnet paddle ray mpi notebook) # what test/train has from PyPI
 work=$(mktemp -d)
 export MUSTER_PARTS=$work/parts
 : >"$MUSTER_PARTS"
@@ -45,6 +46,9 @@ fi
 if wants frameworks || wants yarn || wants long-yarn; then
 	fetch tensorflow bash test/python/tensorflow.sh
 fi
+if wants frameworks; then
+	fetch pypi bash -c 'for name; do bash test/python/pypi.sh "$name"; done' - "${pypi[@]}"
+fi
 if wants yarn || wants long-yarn || wants bench-yarn; then
 	versions=()
 	! wants long-yarn || versions=(--version all)
@@ -56,7 +60,11 @@ fi
 
 # python NAME waits for an environment and prints its interpreter.
 python() {
-	bash "test/python/$1.sh"
+	if [ -e "test/python/$1.sh" ]; then
+		bash "test/python/$1.sh"
+	else
+		bash test/python/pypi.sh "$1"
+	fi
 }
 
 # hadoop runs test/cluster/hadoop, which has real Hadoop clusters for tests.
@@ -112,12 +120,13 @@ quick() {
 }
 
 frameworks() {
-	echo "real PyTorch and TensorFlow on this machine: each example through bin/muster"
-	local torch tensorflow
-	torch=$(python torch)
-	tensorflow=$(python tensorflow)
-	"$go" test -count=1 -timeout 15m -tags frameworks -v ./test/train \
-		-args -muster "$root/bin/muster" -torch "$torch" -tensorflow "$tensorflow"
+	echo "every framework on this machine: each example through bin/muster"
+	local name path pythons=()
+	for name in torch tensorflow "${pypi[@]}"; do
+		path=$(python "$name")
+		pythons+=(-python "$name=$path")
+	done
+	"$go" test -count=1 -timeout 15m -tags frameworks -v ./test/train -args -muster "$root/bin/muster" "${pythons[@]}"
 }
 
 # with_hadoop lists the packages that have tests against a running cluster, but

@@ -87,10 +87,10 @@ func TestPoliciesOfCollectives(t *testing.T) {
 		got[r.Name] = fmt.Sprintf("%s %s counted=%v ends=%v ports=%v", r.OnFailure, r.RestartScope, r.Counted, r.EndsJob, r.Ports)
 	}
 	want := map[string]string{
-		"master":      "stop job counted=true ends=true ports=[{rendezvous 0}]",
-		"worker":      "stop job counted=true ends=false ports=[{rendezvous 0}]",
-		"ps":          "stop job counted=true ends=false ports=[{rendezvous 0}]",
-		"tensorboard": "ignore task counted=false ends=false ports=[{main 0}]",
+		"master":      "stop job counted=true ends=true ports=[{rendezvous 0 false}]",
+		"worker":      "stop job counted=true ends=false ports=[{rendezvous 0 false}]",
+		"ps":          "stop job counted=true ends=false ports=[{rendezvous 0 false}]",
+		"tensorboard": "ignore task counted=false ends=false ports=[{main 0 false}]",
 	}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Error(d)

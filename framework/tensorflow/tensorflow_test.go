@@ -131,18 +131,18 @@ func TestPoliciesOfTheStrategies(t *testing.T) {
 		"parameter servers": {
 			[]spec.NamedRole{role("chief", 1), role("worker", 2), role("ps", 1), role("evaluator", 1), role("tensorboard", 1)},
 			map[string]string{
-				"chief":       "wait=true ends=true stop job [{server 0}]",
-				"worker":      "wait=true ends=false tolerate job [{server 0}]",
-				"ps":          "wait=false ends=false stop job [{server 0}]",
-				"evaluator":   "wait=false ends=false tolerate task [{server 0}]",
-				"tensorboard": "wait=false ends=false ignore task [{main 0}]",
+				"chief":       "wait=true ends=true stop job [{server 0 false}]",
+				"worker":      "wait=true ends=false tolerate job [{server 0 false}]",
+				"ps":          "wait=false ends=false stop job [{server 0 false}]",
+				"evaluator":   "wait=false ends=false tolerate task [{server 0 false}]",
+				"tensorboard": "wait=false ends=false ignore task [{main 0 false}]",
 			},
 		},
 		"collectives with a chief": {
 			[]spec.NamedRole{role("chief", 1), role("worker", 2)},
 			map[string]string{
-				"chief":  "wait=true ends=true stop job [{server 0}]",
-				"worker": "wait=true ends=false stop job [{server 0}]",
+				"chief":  "wait=true ends=true stop job [{server 0 false}]",
+				"worker": "wait=true ends=false stop job [{server 0 false}]",
 			},
 		},
 	} {
@@ -160,7 +160,7 @@ func TestPoliciesOfTheStrategies(t *testing.T) {
 	w := role("worker", 2)
 	w.OnFailure, w.RestartScope, w.Ports = spec.FailureIgnore, spec.ScopeTask, map[string]int{"profile": 0, "server": 2222, "web": 1}
 	got := policy(&build(t, role("chief", 1), w).Roles[1])
-	if want := "wait=true ends=false ignore task [{server 2222} {profile 0} {web 1}]"; got != want {
+	if want := "wait=true ends=false ignore task [{server 2222 false} {profile 0 false} {web 1 false}]"; got != want {
 		t.Errorf("what was written does not hold: %s, want %s", got, want)
 	}
 }

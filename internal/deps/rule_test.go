@@ -30,12 +30,15 @@ var road = []struct {
 	{"storage", "", "the file system contract is a leaf"},
 	{"storage/*", "storage/... hadoop/... internal/...", "a file system stores bytes: it knows no job"},
 	{"history", "event plan spec storage/... internal/...", "the journal is read where nothing runs any more"},
-	{"executor", "event plan spec wire process/... storage/... keep checkpoint executor/... internal/...", "what a task needs is computed in the coordinator and sent"},
+	{"executor", "event plan spec wire process/... storage/... keep checkpoint progress python sdk/... executor/... internal/...", "what a task needs is computed in the coordinator and sent"},
 	{"executor/*", "event plan spec wire process/... storage/... hadoop/... keep checkpoint executor/... internal/...", "what a task needs is computed in the coordinator and sent"},
 	{"checkpoint", "storage/... internal/...", "files go both ways: whose they are is a path"},
 	{"keep", "storage/... process/capture internal/...", "kept logs are bytes and times: whose they are is a path"},
 	{"backend", "event plan spec storage", "the contract is between plan and coordinator"},
 	{"hadoop/...", "hadoop/...", "a leaf that could live alone"},
+	{"dialect/*", "spec", "a dialect turns foreign words into spec, and compat in it carries the rest"},
+	{"progress", "", "a line of output in, numbers out: whose line it is stays out"},
+	{"python", "storage/... internal/...", "a recipe and a directory in, an environment out: whose it is stays out"},
 	{"internal/...", "internal/...", "things with no story serve everybody, so they may know nobody"},
 	{"cmd/executor", "executor/... internal/...", "the small binary is the executor and nothing else"},
 }
@@ -56,7 +59,7 @@ var reach = []struct {
 	{"framework/...", "backend/... wire/... executor/... coordinator cli", "the plan is all that passes between framework and backend"},
 	{"dialect/*", "backend/... framework/... plan coordinator cli", "a dialect turns foreign words into spec, and compat in it carries the rest"},
 	{"coordinator", "backend/local/... backend/yarn/... backend/kubernetes/... backend/slurm/... backend/grid/... backend/fake/... " +
-		"framework/plain framework/pytorch framework/tensorflow portal/... cli",
+		"framework/plain framework/pytorch framework/tensorflow framework/mxnet framework/horovod framework/mpi framework/jax framework/paddle framework/ray portal/... cli",
 		"it sees contracts; which backend and framework there are is a list in cli"},
 }
 
@@ -80,7 +83,7 @@ var siblings = []string{"backend", "framework", "dialect"}
 // pure lists the packages that decide: no I/O, no goroutine, no clock, no
 // chance. What they say depends on their arguments alone, so a replay gives the
 // same answer and a test needs no world.
-var pure = []string{"spec", "plan", "session", "event", "gang", "queue", "backend/yarn/ledger"}
+var pure = []string{"spec", "plan", "session", "event", "gang", "queue", "backend/yarn/ledger", "progress"}
 
 // impure are the packages that a deciding one must not import itself.
 const impure = "os/... net/... log/... syscall/... context path/filepath math/rand/... crypto/rand runtime/... golang.org/x/sys/... golang.org/x/sync/..."

@@ -30,7 +30,7 @@ func falling(t *testing.T, log string) {
 
 func TestPyTorchFourRanksTwoInATaskLearnTheSameModel(t *testing.T) {
 	w := newWorld(t)
-	id := w.succeed("pytorch-ddp", *torch)
+	id := w.succeed("pytorch-ddp", python(t, "torch"))
 	log := w.logs(id, "--no-prefix")
 	falling(t, log)
 	var ranks strings.Builder
@@ -53,7 +53,7 @@ func TestPyTorchFourRanksTwoInATaskLearnTheSameModel(t *testing.T) {
 
 func TestPyTorchGoesOnFromItsCheckpointWithConsecutiveSteps(t *testing.T) {
 	w := newWorld(t)
-	id := w.succeed("restart-from-checkpoint", *torch)
+	id := w.succeed("restart-from-checkpoint", python(t, "torch"))
 	first := w.logs(id, "--no-prefix", "--incarnation", "1")
 	second := w.logs(id, "--no-prefix", "--incarnation", "2")
 	if !strings.Contains(first, "crashing on purpose") {
@@ -66,7 +66,7 @@ func TestPyTorchGoesOnFromItsCheckpointWithConsecutiveSteps(t *testing.T) {
 
 func TestTensorFlowTrainsByAParameterServer(t *testing.T) {
 	w := newWorld(t)
-	id := w.succeed("tensorflow-ps", *tensorflow)
+	id := w.succeed("tensorflow-ps", python(t, "tensorflow"))
 	chief := w.logs(id, "--no-prefix", "--role", "chief")
 	falling(t, chief)
 	if !strings.Contains(chief, "variables live in /job:ps/") {
@@ -82,7 +82,7 @@ func TestTensorFlowTrainsByAParameterServer(t *testing.T) {
 
 func TestTensorFlowWorkersMirrorOneModel(t *testing.T) {
 	w := newWorld(t)
-	id := w.succeed("tensorflow-multiworker", *tensorflow)
+	id := w.succeed("tensorflow-multiworker", python(t, "tensorflow"))
 	log := w.logs(id, "--no-prefix")
 	falling(t, log)
 	SameWeights(t, log, 2)

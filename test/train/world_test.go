@@ -19,11 +19,30 @@ import (
 	"github.com/muster-project/muster/event"
 )
 
-var (
-	muster     = flag.String("muster", "", "the muster binary")
-	torch      = flag.String("torch", "", "a Python with PyTorch")
-	tensorflow = flag.String("tensorflow", "", "a Python with TensorFlow")
-)
+var muster = flag.String("muster", "", "the muster binary")
+
+// pythons are the interpreters that the tests were given, by what they have.
+var pythons = map[string]string{}
+
+func init() {
+	flag.Func("python", "NAME=PATH of a Python that has a framework; may be repeated", func(s string) error {
+		name, path, ok := strings.Cut(s, "=")
+		if !ok || path == "" {
+			return errors.New("write NAME=PATH")
+		}
+		pythons[name] = path
+		return nil
+	})
+}
+
+// python is the interpreter with what name says.
+func python(t *testing.T, name string) string {
+	t.Helper()
+	if pythons[name] == "" {
+		t.Fatalf("-python %s=PATH: must be given: make test does", name)
+	}
+	return pythons[name]
+}
 
 // patience bounds one example; alone on two processors each takes less than 40
 // seconds, beside a compiler many times that.
