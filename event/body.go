@@ -198,6 +198,8 @@ type Progress struct {
 	Total  int64              `json:"total,omitempty"`
 	Values map[string]float64 `json:"values,omitempty"`
 	Text   string             `json:"text,omitempty"`
+	// StepTime is how long one step takes now, in seconds; 0: not known.
+	StepTime float64 `json:"step_time,omitempty"`
 }
 
 // SignalRequested says that somebody wants a signal sent to tasks.

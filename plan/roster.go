@@ -47,8 +47,8 @@ func (r *Roster) Of(role string) []Member {
 }
 
 // Launch is all that an executor needs to start a task's processes, computed
-// by the coordinator. Strings may hold ${muster.dir}, ${muster.work} and
-// ${muster.devices}, which only the executor knows.
+// by the coordinator. Strings may hold ${muster.dir}, ${muster.work},
+// ${muster.devices} and ${muster.secret}, which only the executor knows.
 type Launch struct {
 	Argv    []string            `json:"argv"`              // of every process
 	Env     map[string]string   `json:"env,omitempty"`     // of every process
@@ -56,6 +56,7 @@ type Launch struct {
 	Expand  map[string]string   `json:"expand,omitempty"`  // values whose $VAR are replaced on the node
 	Procs   []map[string]string `json:"procs,omitempty"`   // variables of the i-th process alone; its length is the number of processes
 	Files   map[string][]byte   `json:"files,omitempty"`   // name → content, written into the task's own directory
+	Publish map[string]string   `json:"publish,omitempty"` // key → value, made known when the task is ready
 }
 
 // Draft is what a framework may fill and check before the plan is final.

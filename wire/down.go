@@ -19,7 +19,7 @@ func directiveDown(d Directive) *pb.Down {
 	case d.Prepare != nil:
 		p := &pb.Prepare{Incarnation: int64(d.Prepare.Incarnation), Epoch: int64(d.Prepare.Epoch)}
 		for _, port := range d.Prepare.Ports {
-			p.Ports = append(p.Ports, &pb.Port{Name: port.Name, Number: int64(port.Number)})
+			p.Ports = append(p.Ports, &pb.Port{Name: port.Name, Number: int64(port.Number), Store: port.Store})
 		}
 		return &pb.Down{Kind: &pb.Down_Prepare{Prepare: p}}
 	case d.Start != nil:
@@ -49,7 +49,7 @@ func directiveIn(d *pb.Down) (Directive, bool) {
 	case *pb.Down_Prepare:
 		p := &Prepare{Incarnation: int(k.Prepare.GetIncarnation()), Epoch: int(k.Prepare.GetEpoch())}
 		for _, port := range k.Prepare.GetPorts() {
-			p.Ports = append(p.Ports, plan.Port{Name: port.GetName(), Number: int(port.GetNumber())})
+			p.Ports = append(p.Ports, plan.Port{Name: port.GetName(), Number: int(port.GetNumber()), Store: port.GetStore()})
 		}
 		return Directive{Prepare: p}, true
 	case *pb.Down_Start:
@@ -73,7 +73,7 @@ func directiveIn(d *pb.Down) (Directive, bool) {
 }
 
 func launchOut(l plan.Launch) *pb.Launch {
-	out := &pb.Launch{Argv: l.Argv, Env: l.Env, Defaults: l.Default, Expand: l.Expand, Files: l.Files}
+	out := &pb.Launch{Argv: l.Argv, Env: l.Env, Defaults: l.Default, Expand: l.Expand, Files: l.Files, Publish: l.Publish}
 	for _, vars := range l.Procs {
 		out.Procs = append(out.Procs, &pb.Vars{Values: vars})
 	}
@@ -81,7 +81,7 @@ func launchOut(l plan.Launch) *pb.Launch {
 }
 
 func launchIn(l *pb.Launch) plan.Launch {
-	out := plan.Launch{Argv: l.GetArgv(), Env: l.GetEnv(), Default: l.GetDefaults(), Expand: l.GetExpand(), Files: l.GetFiles()}
+	out := plan.Launch{Argv: l.GetArgv(), Env: l.GetEnv(), Default: l.GetDefaults(), Expand: l.GetExpand(), Files: l.GetFiles(), Publish: l.GetPublish()}
 	for _, vars := range l.GetProcs() {
 		out.Procs = append(out.Procs, vars.GetValues())
 	}

@@ -109,12 +109,12 @@ func progressOut(p *event.Progress) *pb.Progress {
 	if p == nil {
 		return nil
 	}
-	return &pb.Progress{Step: p.Step, Total: p.Total, Values: p.Values, Text: p.Text}
+	return &pb.Progress{Step: p.Step, Total: p.Total, Values: p.Values, Text: p.Text, StepTime: p.StepTime}
 }
 
 func progressIn(p *pb.Progress) *event.Progress {
 	if p == nil {
 		return nil
 	}
-	return &event.Progress{Step: p.GetStep(), Total: p.GetTotal(), Values: p.GetValues(), Text: p.GetText()}
+	return &event.Progress{Step: p.GetStep(), Total: p.GetTotal(), Values: p.GetValues(), Text: p.GetText(), StepTime: p.GetStepTime()}
 }

@@ -1108,6 +1108,7 @@ type Progress struct {
 	Total         int64                  `protobuf:"varint,2,opt,name=total" json:"total,omitempty"`
 	Values        map[string]float64     `protobuf:"bytes,3,rep,name=values" json:"values,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"fixed64,2,opt,name=value"`
 	Text          string                 `protobuf:"bytes,4,opt,name=text" json:"text,omitempty"`
+	StepTime      float64                `protobuf:"fixed64,5,opt,name=step_time,json=stepTime" json:"step_time,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1168,6 +1169,13 @@ func (x *Progress) GetText() string {
 		return x.Text
 	}
 	return ""
+}
+
+func (x *Progress) GetStepTime() float64 {
+	if x != nil {
+		return x.StepTime
+	}
+	return 0
 }
 
 type Registered struct {
@@ -1662,6 +1670,7 @@ type Port struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Name          string                 `protobuf:"bytes,1,opt,name=name" json:"name,omitempty"`
 	Number        int64                  `protobuf:"varint,2,opt,name=number" json:"number,omitempty"`
+	Store         bool                   `protobuf:"varint,3,opt,name=store" json:"store,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1708,6 +1717,13 @@ func (x *Port) GetNumber() int64 {
 		return x.Number
 	}
 	return 0
+}
+
+func (x *Port) GetStore() bool {
+	if x != nil {
+		return x.Store
+	}
+	return false
 }
 
 type Start struct {
@@ -1778,6 +1794,7 @@ type Launch struct {
 	Procs         []*Vars                `protobuf:"bytes,4,rep,name=procs" json:"procs,omitempty"`
 	Files         map[string][]byte      `protobuf:"bytes,5,rep,name=files" json:"files,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	Defaults      map[string]string      `protobuf:"bytes,6,rep,name=defaults" json:"defaults,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	Publish       map[string]string      `protobuf:"bytes,7,rep,name=publish" json:"publish,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1850,6 +1867,13 @@ func (x *Launch) GetFiles() map[string][]byte {
 func (x *Launch) GetDefaults() map[string]string {
 	if x != nil {
 		return x.Defaults
+	}
+	return nil
+}
+
+func (x *Launch) GetPublish() map[string]string {
+	if x != nil {
+		return x.Publish
 	}
 	return nil
 }
@@ -2315,12 +2339,13 @@ const file_wire_proto_rawDesc = "" +
 	"\x03cpu\x18\x01 \x01(\x03R\x03cpu\x12\x16\n" +
 	"\x06memory\x18\x02 \x01(\x03R\x06memory\x12\x14\n" +
 	"\x05procs\x18\x03 \x01(\x03R\x05procs\x12\x10\n" +
-	"\x03gpu\x18\x04 \x03(\x03R\x03gpu\"\xbe\x01\n" +
+	"\x03gpu\x18\x04 \x03(\x03R\x03gpu\"\xdb\x01\n" +
 	"\bProgress\x12\x12\n" +
 	"\x04step\x18\x01 \x01(\x03R\x04step\x12\x14\n" +
 	"\x05total\x18\x02 \x01(\x03R\x05total\x129\n" +
 	"\x06values\x18\x03 \x03(\v2!.muster.wire.Progress.ValuesEntryR\x06values\x12\x12\n" +
-	"\x04text\x18\x04 \x01(\tR\x04text\x1a9\n" +
+	"\x04text\x18\x04 \x01(\tR\x04text\x12\x1b\n" +
+	"\tstep_time\x18\x05 \x01(\x01R\bstepTime\x1a9\n" +
 	"\vValuesEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\x01R\x05value:\x028\x01\"\xdd\x01\n" +
@@ -2361,21 +2386,23 @@ const file_wire_proto_rawDesc = "" +
 	"\aPrepare\x12 \n" +
 	"\vincarnation\x18\x01 \x01(\x03R\vincarnation\x12\x14\n" +
 	"\x05epoch\x18\x02 \x01(\x03R\x05epoch\x12'\n" +
-	"\x05ports\x18\x03 \x03(\v2\x11.muster.wire.PortR\x05ports\"2\n" +
+	"\x05ports\x18\x03 \x03(\v2\x11.muster.wire.PortR\x05ports\"H\n" +
 	"\x04Port\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
-	"\x06number\x18\x02 \x01(\x03R\x06number\"l\n" +
+	"\x06number\x18\x02 \x01(\x03R\x06number\x12\x14\n" +
+	"\x05store\x18\x03 \x01(\bR\x05store\"l\n" +
 	"\x05Start\x12 \n" +
 	"\vincarnation\x18\x01 \x01(\x03R\vincarnation\x12\x14\n" +
 	"\x05epoch\x18\x02 \x01(\x03R\x05epoch\x12+\n" +
-	"\x06launch\x18\x03 \x01(\v2\x13.muster.wire.LaunchR\x06launch\"\x8d\x04\n" +
+	"\x06launch\x18\x03 \x01(\v2\x13.muster.wire.LaunchR\x06launch\"\x85\x05\n" +
 	"\x06Launch\x12\x12\n" +
 	"\x04argv\x18\x01 \x03(\tR\x04argv\x12.\n" +
 	"\x03env\x18\x02 \x03(\v2\x1c.muster.wire.Launch.EnvEntryR\x03env\x127\n" +
 	"\x06expand\x18\x03 \x03(\v2\x1f.muster.wire.Launch.ExpandEntryR\x06expand\x12'\n" +
 	"\x05procs\x18\x04 \x03(\v2\x11.muster.wire.VarsR\x05procs\x124\n" +
 	"\x05files\x18\x05 \x03(\v2\x1e.muster.wire.Launch.FilesEntryR\x05files\x12=\n" +
-	"\bdefaults\x18\x06 \x03(\v2!.muster.wire.Launch.DefaultsEntryR\bdefaults\x1a6\n" +
+	"\bdefaults\x18\x06 \x03(\v2!.muster.wire.Launch.DefaultsEntryR\bdefaults\x12:\n" +
+	"\apublish\x18\a \x03(\v2 .muster.wire.Launch.PublishEntryR\apublish\x1a6\n" +
 	"\bEnvEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\x1a9\n" +
@@ -2387,6 +2414,9 @@ const file_wire_proto_rawDesc = "" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\fR\x05value:\x028\x01\x1a;\n" +
 	"\rDefaultsEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\x1a:\n" +
+	"\fPublishEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"x\n" +
 	"\x04Vars\x125\n" +
@@ -2430,7 +2460,7 @@ func file_wire_proto_rawDescGZIP() []byte {
 	return file_wire_proto_rawDescData
 }
 
-var file_wire_proto_msgTypes = make([]protoimpl.MessageInfo, 36)
+var file_wire_proto_msgTypes = make([]protoimpl.MessageInfo, 37)
 var file_wire_proto_goTypes = []any{
 	(*Up)(nil),         // 0: muster.wire.Up
 	(*Down)(nil),       // 1: muster.wire.Down
@@ -2467,7 +2497,8 @@ var file_wire_proto_goTypes = []any{
 	nil,                // 32: muster.wire.Launch.ExpandEntry
 	nil,                // 33: muster.wire.Launch.FilesEntry
 	nil,                // 34: muster.wire.Launch.DefaultsEntry
-	nil,                // 35: muster.wire.Vars.ValuesEntry
+	nil,                // 35: muster.wire.Launch.PublishEntry
+	nil,                // 36: muster.wire.Vars.ValuesEntry
 }
 var file_wire_proto_depIdxs = []int32{
 	2,  // 0: muster.wire.Up.hello:type_name -> muster.wire.Hello
@@ -2505,12 +2536,13 @@ var file_wire_proto_depIdxs = []int32{
 	22, // 32: muster.wire.Launch.procs:type_name -> muster.wire.Vars
 	33, // 33: muster.wire.Launch.files:type_name -> muster.wire.Launch.FilesEntry
 	34, // 34: muster.wire.Launch.defaults:type_name -> muster.wire.Launch.DefaultsEntry
-	35, // 35: muster.wire.Vars.values:type_name -> muster.wire.Vars.ValuesEntry
-	36, // [36:36] is the sub-list for method output_type
-	36, // [36:36] is the sub-list for method input_type
-	36, // [36:36] is the sub-list for extension type_name
-	36, // [36:36] is the sub-list for extension extendee
-	0,  // [0:36] is the sub-list for field type_name
+	35, // 35: muster.wire.Launch.publish:type_name -> muster.wire.Launch.PublishEntry
+	36, // 36: muster.wire.Vars.values:type_name -> muster.wire.Vars.ValuesEntry
+	37, // [37:37] is the sub-list for method output_type
+	37, // [37:37] is the sub-list for method input_type
+	37, // [37:37] is the sub-list for extension type_name
+	37, // [37:37] is the sub-list for extension extendee
+	0,  // [0:37] is the sub-list for field type_name
 }
 
 func init() { file_wire_proto_init() }
@@ -2548,7 +2580,7 @@ func file_wire_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_wire_proto_rawDesc), len(file_wire_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   36,
+			NumMessages:   37,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
