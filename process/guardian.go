@@ -41,6 +41,7 @@ type guardian struct {
 	kill  func(pid int, sig syscall.Signal) error // a test's way to have a process that cannot be killed
 	spec  Spec
 	mains []main
+	execs map[int]*session // of further processes, by their orders' IDs
 	pump  pump
 	limit *limit
 	used  used
@@ -88,7 +89,7 @@ func (g *guardian) run(in, out *os.File) error {
 		return fmt.Errorf("guardian: no specification on standard input: %w", err)
 	}
 	g.spec = *first.Spec
-	g.first, g.sent = -1, map[syscall.Signal]bool{}
+	g.first, g.sent, g.execs = -1, map[syscall.Signal]bool{}, map[int]*session{}
 	g.deadline = time.NewTimer(time.Hour)
 	g.deadline.Stop()
 	g.again = time.NewTicker(retry)
@@ -205,6 +206,10 @@ func (g *guardian) obey(o order) {
 			a.Error = err.Error()
 		}
 		g.reports <- report{Answer: &a}
+	case o.Exec != nil:
+		g.exec(*o.Exec)
+	case o.Hit != nil:
+		g.hit(*o.Hit)
 	}
 }
 
@@ -225,15 +230,23 @@ func (g *guardian) stop(sig syscall.Signal, grace time.Duration) {
 }
 
 // groups are those of the specification's processes in which something lives,
-// perhaps without the process that it was made for.
+// perhaps without the process that it was made for, and all in the sessions of
+// further ones.
 func (g *guardian) groups() []int {
-	lives := map[int]bool{}
-	for _, e := range g.descendants() {
-		if !e.zombie {
-			lives[e.group] = true
-		}
+	lives, further := map[int]bool{}, map[int]bool{}
+	for _, s := range g.execs {
+		further[s.pid] = true
 	}
 	var found []int
+	for _, e := range g.descendants() {
+		if e.zombie || lives[e.group] {
+			continue
+		}
+		lives[e.group] = true
+		if further[e.session] {
+			found = append(found, e.group)
+		}
+	}
 	for _, m := range g.mains {
 		if m.PID > 0 && lives[m.PID] {
 			found = append(found, m.PID)
@@ -293,6 +306,7 @@ func (g *guardian) reap(pid int) {
 		return
 	}
 	g.used.add(usage)
+	g.execEnded(pid, status)
 	for i := range g.mains {
 		m := &g.mains[i]
 		if m.PID != pid || !m.live {

@@ -17,6 +17,8 @@ type order struct {
 	Spec   *Spec        `json:",omitempty"`
 	Stop   *stopOrder   `json:",omitempty"`
 	Signal *signalOrder `json:",omitempty"`
+	Exec   *execOrder   `json:",omitempty"`
+	Hit    *hitOrder    `json:",omitempty"`
 }
 
 type stopOrder struct {
@@ -30,11 +32,28 @@ type signalOrder struct {
 	Signal syscall.Signal
 }
 
+// execOrder asks for one more process. Its three files are opened by these
+// paths, which name descriptors of the executor.
+type execOrder struct {
+	ID    int
+	Proc  Proc
+	Files [3]string
+}
+
+// hitOrder sends a signal to a process that execOrder started: to its group, or
+// with All to all of its session.
+type hitOrder struct {
+	ID     int
+	Signal syscall.Signal
+	All    bool
+}
+
 // report goes from guardian to executor. Exactly one field is set. Started is
 // the first, Result the last.
 type report struct {
 	Started *started `json:",omitempty"`
 	Answer  *answer  `json:",omitempty"`
+	Exec    *execed  `json:",omitempty"`
 	Usage   *Usage   `json:",omitempty"`
 	Result  *Result  `json:",omitempty"`
 }
@@ -47,6 +66,14 @@ type started struct {
 type answer struct {
 	ID    int
 	Error string
+}
+
+// execed answers execOrder twice: when the process runs, with its pid, and with
+// Exit when it has ended. One that did not start has its Error in Exit.
+type execed struct {
+	ID   int
+	PID  int
+	Exit *Exit `json:",omitempty"`
 }
 
 // sentProc is a Proc on its way.

@@ -35,6 +35,7 @@ type Tree struct {
 	mu      sync.Mutex // guards what follows
 	usage   Usage
 	asked   map[int]chan string // answers awaited by Signal
+	execs   map[int]*Exec       // that have not ended
 	next    int
 	rescue  *time.Timer // kills a guardian that does not stop; nil before Stop
 	ends    time.Time   // when rescue fires
@@ -52,7 +53,7 @@ func Start(ctx context.Context, spec Spec) (*Tree, error) {
 	case len(spec.Procs) == 0:
 		return nil, errors.New("procs: no process given")
 	}
-	t := &Tree{spec: spec.withDefaults(), patient: patience, done: make(chan struct{}), asked: map[int]chan string{}}
+	t := &Tree{spec: spec.withDefaults(), patient: patience, done: make(chan struct{}), asked: map[int]chan string{}, execs: map[int]*Exec{}}
 	if err := t.launch(); err != nil {
 		return nil, err
 	}
@@ -160,6 +161,8 @@ func (t *Tree) listen() {
 			t.mu.Unlock()
 		case r.Answer != nil:
 			t.reply(*r.Answer)
+		case r.Exec != nil:
+			t.execed(*r.Exec)
 		case r.Result != nil:
 			final = r.Result
 		}
@@ -186,6 +189,7 @@ func (t *Tree) finish(r Result) {
 		t.rescue.Stop()
 	}
 	t.mu.Unlock()
+	t.endExecs()
 	close(t.done)
 }
 
