@@ -14,7 +14,7 @@ import (
 // launch (job, role, framework), the process's own variables, values expanded on
 // this node, and last what only the executor knows.
 func (e *executor) environ(dir, work string, l plan.Launch, i int) []string {
-	fill := filler(dir, work, e.Devices)
+	fill := e.filler(dir, work)
 	env := maps.Clone(l.Default)
 	if env == nil {
 		env = map[string]string{}
@@ -27,7 +27,7 @@ func (e *executor) environ(dir, work string, l plan.Launch, i int) []string {
 	}
 	layer := func(m map[string]string) {
 		for name, value := range m {
-			env[name] = fill.Replace(value)
+			env[name] = fill(value)
 		}
 	}
 	layer(l.Env)
@@ -39,7 +39,7 @@ func (e *executor) environ(dir, work string, l plan.Launch, i int) []string {
 	maps.Copy(known, own)
 	text := map[string]string{}
 	for name, value := range l.Expand {
-		text[name] = fill.Replace(value)
+		text[name] = fill(value)
 	}
 	maps.Copy(env, expand(text, known, e.opt.Environ))
 	maps.Copy(env, own)
@@ -95,7 +95,15 @@ func variable(environ []string, name string) (string, bool) {
 	return "", false
 }
 
-// filler replaces the three names that only the executor knows.
-func filler(dir, work string, devices []string) *strings.Replacer {
-	return strings.NewReplacer("${muster.dir}", dir, "${muster.work}", work, "${muster.devices}", strings.Join(devices, ","))
+// filler replaces the names that only the executor knows.
+func (e *executor) filler(dir, work string) func(string) string {
+	names := strings.NewReplacer("${muster.dir}", dir, "${muster.work}", work, "${muster.devices}", strings.Join(e.Devices, ","))
+	return func(text string) string {
+		text = names.Replace(text)
+		const iface = "${muster.iface}"
+		if strings.Contains(text, iface) { // asked for by few, and may take a look-up
+			text = strings.ReplaceAll(text, iface, e.iface())
+		}
+		return text
+	}
 }

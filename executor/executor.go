@@ -63,7 +63,8 @@ type executor struct {
 	log       *slog.Logger
 	tls       *tls.Config
 	host      string
-	ctrl      string // control address to announce
+	iface     func() string // the network interface that has host's address
+	ctrl      string        // control address to announce
 	in        chan input
 	wake      chan struct{} // of size 1: the connector need not wait any longer
 	unlinked  chan struct{} // of size 1: the looker need not either
@@ -130,6 +131,7 @@ func Run(ctx context.Context, c Context, o Options) error {
 	defer e.beat.Stop()
 	defer e.lease.Stop()
 	e.host = hostFor(c.Host, c.Address)
+	e.iface = sync.OnceValue(func() string { return ifaceOf(e.host) })
 
 	inner, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer e.wg.Wait()

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/muster-project/muster/plan"
+	"github.com/muster-project/muster/rendezvous"
 )
 
 // hold keeps announced ports for the task: bound, but not listening, with
@@ -21,20 +22,30 @@ import (
 // They are kept until the incarnation has ended, however long a gang waits.
 type hold struct {
 	ports map[string]int
+	held  map[string]*held
+}
+
+// held is one port: our sockets on it, or the store that answers there.
+type held struct {
 	fds   []int
-	marks []net.Listener // of fixed ports
+	mark  net.Listener // of a fixed port
+	store *rendezvous.Server
 }
 
 // holdPorts binds every wanted port, or none and says all that is wrong.
 func holdPorts(ctx context.Context, want []plan.Port) (*hold, error) {
-	h := &hold{ports: map[string]int{}}
+	h := &hold{ports: map[string]int{}, held: map[string]*held{}}
 	var wrong []error
 	for _, p := range want {
+		h.held[p.Name] = &held{}
 		var err error
 		if p.Number == 0 {
 			err = h.any(p.Name)
 		} else {
 			err = h.fixed(ctx, p)
+		}
+		if err == nil && p.Store {
+			err = h.held[p.Name].serve(p.Name)
 		}
 		if err != nil {
 			wrong = append(wrong, err)
@@ -50,13 +61,32 @@ func holdPorts(ctx context.Context, want []plan.Port) (*hold, error) {
 func (h *hold) numbers() map[string]int { return maps.Clone(h.ports) }
 
 func (h *hold) close() {
-	for _, fd := range h.fds {
+	for _, p := range h.held {
+		p.close()
+	}
+	h.held = nil
+}
+
+// letGo gives up the ports that the task's program binds itself.
+func (h *hold) letGo() {
+	for name, p := range h.held {
+		if p.store == nil {
+			p.close()
+			delete(h.held, name)
+		}
+	}
+}
+
+func (p *held) close() {
+	if p.store != nil {
+		p.store.Close()
+	}
+	for _, fd := range p.fds {
 		_ = unix.Close(fd)
 	}
-	for _, l := range h.marks {
-		_ = l.Close()
+	if p.mark != nil {
+		_ = p.mark.Close()
 	}
-	h.fds, h.marks = nil, nil
 }
 
 // attempts at a port that is free in both families.
@@ -88,7 +118,7 @@ func (h *hold) fixed(ctx context.Context, p plan.Port) error {
 	if err != nil {
 		return fmt.Errorf("ports.%s: %d is taken: %s", p.Name, p.Number, marker(p.Number))
 	}
-	h.marks = append(h.marks, mark)
+	h.held[p.Name].mark = mark
 	if holder, taken := listener(p.Number); taken {
 		return fmt.Errorf("ports.%s: %d is taken: %s", p.Name, p.Number, holder)
 	}
@@ -109,7 +139,7 @@ func (h *hold) keep(name string, number int, fds ...int) {
 	h.ports[name] = number
 	for _, fd := range fds {
 		if fd >= 0 {
-			h.fds = append(h.fds, fd)
+			h.held[name].fds = append(h.held[name].fds, fd)
 		}
 	}
 }

@@ -17,7 +17,7 @@ type incarnation struct {
 	epoch  int
 	phase  wire.Phase
 	dir    string // MUSTER_DIR
-	ports  *hold  // nil: none yet, or let go
+	ports  *hold  // nil: none yet, or none any more
 	told   map[string]int
 	first  string        // name of the port on which readiness shows
 	tree   *process.Tree // nil: none
@@ -55,9 +55,7 @@ func (e *executor) open(ctx context.Context, p wire.Prepare) {
 		number: p.Incarnation, epoch: p.Epoch, phase: wire.PhasePreparing, cancel: cancel,
 		dir: filepath.Join(e.Root, strconv.Itoa(p.Incarnation)),
 	}
-	if len(p.Ports) > 0 {
-		e.now.first = p.Ports[0].Name
-	}
+	e.now.first = first(p.Ports)
 	e.changed()
 	e.log.Info("preparing", "incarnation", p.Incarnation, "epoch", p.Epoch)
 	dir := e.now.dir
@@ -98,8 +96,8 @@ func (p prepared) apply(_ context.Context, e *executor) {
 func (e *executor) start(ctx context.Context, s wire.Start) {
 	i := &e.now
 	i.starting = true
-	if e.letGo {
-		i.release()
+	if e.letGo && i.ports != nil {
+		i.ports.letGo()
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	i.cancel = cancel

@@ -1,8 +1,10 @@
 package executor
 
 import (
+	"bytes"
 	"context"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -18,13 +20,13 @@ func (e *executor) launch(ctx context.Context, dir string, l plan.Launch) (*proc
 	if e.Work.InPlace {
 		work = e.Work.Source
 	}
-	fill := filler(dir, work, e.Devices)
-	if err := write(dir, l.Files, fill.Replace); err != nil {
+	fill := e.filler(dir, work)
+	if err := write(dir, l.Files, fill); err != nil {
 		return nil, err
 	}
 	argv := make([]string, len(l.Argv))
 	for i, a := range l.Argv {
-		argv[i] = fill.Replace(a)
+		argv[i] = fill(a)
 	}
 	spec := process.Spec{
 		Guardian: e.opt.Guardian,
@@ -49,7 +51,7 @@ func logPath(dir string, proc int, stream string) string {
 }
 
 // write puts the files of a launch into the incarnation's directory, and
-// nowhere else.
+// nowhere else. One that begins as a script does can be run.
 func write(dir string, files map[string][]byte, fill func(string) string) error {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
@@ -62,7 +64,11 @@ func write(dir string, files map[string][]byte, fill func(string) string) error 
 				return fmt.Errorf("%s: cannot be written: %w", name, cause(err))
 			}
 		}
-		if err := root.WriteFile(name, []byte(fill(string(content))), 0o600); err != nil {
+		mode := fs.FileMode(0o600)
+		if bytes.HasPrefix(content, []byte("#!")) {
+			mode = 0o700
+		}
+		if err := root.WriteFile(name, []byte(fill(string(content))), mode); err != nil {
 			return fmt.Errorf("%s: cannot be written: %w", name, cause(err))
 		}
 	}

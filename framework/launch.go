@@ -29,18 +29,20 @@ func Common(p *plan.Plan, r *plan.Roster, id plan.TaskID) (plan.Launch, *plan.Me
 	Set(&l, "MUSTER_TASK", id.String())
 	Set(&l, "MUSTER_ROLE", id.Role)
 	Set(&l, "MUSTER_INDEX", strconv.Itoa(id.Index))
-	Set(&l, "MUSTER_TASKS", strconv.Itoa(count(r, id.Role)))
+	Set(&l, "MUSTER_TASKS", strconv.Itoa(r.Tasks(p)[id.Role]))
 	Set(&l, "MUSTER_PROCS", strconv.Itoa(m.Procs))
 	Set(&l, "MUSTER_WORLD_SIZE", strconv.Itoa(r.WorldOf(p, id.Role)))
 	Set(&l, "MUSTER_EPOCH", strconv.Itoa(r.Epoch))
 	Set(&l, "MUSTER_RESTART_REASON", reason)
-	for i, port := range role.Ports {
+	first := true
+	for _, port := range role.Ports {
 		number, ok := m.Ports[port.Name]
 		if !ok {
 			return plan.Launch{}, nil, fmt.Errorf("%s: port %q: missing in the roster of epoch %d", id, port.Name, r.Epoch)
 		}
-		if i == 0 {
+		if first && !port.Store {
 			Set(&l, "MUSTER_PORT", strconv.Itoa(number))
+			first = false
 		}
 		Set(&l, PortVariable(port.Name), strconv.Itoa(number))
 	}
@@ -52,17 +54,6 @@ func Common(p *plan.Plan, r *plan.Roster, id plan.TaskID) (plan.Launch, *plan.Me
 		}
 	}
 	return l, m, nil
-}
-
-// count is how many tasks of a role there are.
-func count(r *plan.Roster, role string) int {
-	n := 0
-	for i := range r.Members {
-		if r.Members[i].Task.Role == role {
-			n++
-		}
-	}
-	return n
 }
 
 // Argv is the command as the kernel takes it.
