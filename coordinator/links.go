@@ -16,9 +16,9 @@ import (
 // and how long it has been away. The session is told of an executor's silence
 // only when it has lasted too long: connections come and go, facts do not.
 type links struct {
-	plan *plan.Plan
-	term int64
-	in   *inbox
+	timing plan.Timing // for a job of this size
+	term   int64
+	in     *inbox
 
 	mu       sync.Mutex
 	slots    map[string]*presence
@@ -51,7 +51,8 @@ const watchEvery = 500 * time.Millisecond
 const napLeast = 4 * watchEvery
 
 func newLinks(s *session.Session, term int64, in *inbox) *links {
-	l := &links{plan: s.Plan(), term: term, in: in, slots: map[string]*presence{}, progress: map[plan.TaskID]event.Progress{}}
+	p := s.Plan()
+	l := &links{timing: p.Timing.For(len(p.Tasks())), term: term, in: in, slots: map[string]*presence{}, progress: map[plan.TaskID]event.Progress{}}
 	for _, sl := range s.Slots() {
 		p := l.at(sl.Slot)
 		p.started = sl.Started
@@ -130,7 +131,7 @@ func (l *links) Linked(link *wire.Link, h wire.Hello) (wire.Welcome, error) {
 	l.mu.Unlock()
 	l.in.put(session.Linked{Slot: h.Slot, Task: h.Task, Control: h.Control, Host: h.Host, Incarnation: h.Incarnation,
 		Phase: string(h.Phase), Ports: h.Ports, PIDs: h.PIDs, Ready: h.Ready, Exit: h.Exit})
-	return wire.Welcome{Term: l.term, Beat: time.Duration(l.plan.Timing.Beat), Lease: time.Duration(l.plan.Timing.Lease)}, nil
+	return wire.Welcome{Term: l.term, Beat: time.Duration(l.timing.Beat), Lease: time.Duration(l.timing.Lease)}, nil
 }
 
 // Unlinked is wire's word that a connection ended.
@@ -246,17 +247,16 @@ func (l *links) miss(now time.Time) {
 		}
 		return now.Sub(heard)
 	}
-	timing := l.plan.Timing
 	for slot, p := range l.slots {
 		switch {
 		case !p.started || p.missed:
 		case p.link != nil:
-			if silent(p.link.LastBeat()) > time.Duration(timing.Silence) {
+			if silent(p.link.LastBeat()) > time.Duration(l.timing.Silence) {
 				p.missed = true
 				l.in.put(session.Silent{Slot: slot})
 			}
 		default:
-			limit := time.Duration(timing.LinkLoss)
+			limit := time.Duration(l.timing.LinkLoss)
 			if !p.met {
 				limit *= firstLink
 			}

@@ -27,7 +27,7 @@ func TestF013WhoSleptCountsAfresh(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			in := newInbox()
-			l := &links{in: in, plan: &plan.Plan{Timing: plan.Timing{LinkLoss: spec.Duration(limit)}},
+			l := &links{in: in, timing: plan.Timing{LinkLoss: spec.Duration(limit)},
 				slots: map[string]*presence{"1-task-0": {started: true, met: true, away: start}}}
 			var got time.Duration
 			for at := time.Duration(0); at < 2*time.Hour; at += watchEvery {

@@ -62,7 +62,7 @@ func (k *coordinator) round(ctx context.Context, address string) error {
 			inputs = append(inputs, l.input)
 		}
 	}
-	events := k.decide(append(inputs, session.Tick{}), time.Now())
+	events := k.decide(inputs, time.Now())
 	if err := k.append(ctx, events); err != nil {
 		return err
 	}
@@ -77,11 +77,7 @@ func (k *coordinator) round(ctx context.Context, address string) error {
 func (k *coordinator) decide(inputs []session.Input, now time.Time) []event.Event {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	var events []event.Event
-	for _, in := range inputs {
-		events = append(events, k.session.Decide(in, now)...)
-	}
-	return events
+	return k.session.Decide(now, inputs...)
 }
 
 // report tells a resource manager that shows it how far the job is.

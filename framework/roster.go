@@ -3,6 +3,7 @@ package framework
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"github.com/muster-project/muster/plan"
 )
@@ -40,17 +41,14 @@ type rosterFile struct {
 // AddRoster adds the roster file for a task. ScopeJob shrinks to ScopeNode
 // where the world is larger than FullRoster.
 func AddRoster(l *plan.Launch, p *plan.Plan, r *plan.Roster, id plan.TaskID, scope Scope) error {
-	f := rosterFile{Job: r.Job, Task: id, Epoch: r.Epoch, Reason: r.Reason, World: r.WorldOf(p, id.Role), Scope: scope, Tasks: map[string]int{}}
+	f := rosterFile{Job: r.Job, Task: id, Epoch: r.Epoch, Reason: r.Reason, World: r.WorldOf(p, id.Role), Scope: scope, Tasks: r.Tasks(p)}
 	if f.World > FullRoster || len(r.Members) > FullRoster {
 		f.Scope = ScopeNode
 	}
-	own, master := r.Member(id), Master(p, r, id)
-	for i := range r.Members {
-		m := &r.Members[i]
-		f.Tasks[m.Task.Role]++
-		if f.Scope == ScopeJob || own != nil && m.Node == own.Node || master != nil && m.Task == master.Task {
-			f.Members = append(f.Members, *m)
-		}
+	if f.Scope == ScopeJob {
+		f.Members = r.Members
+	} else {
+		f.Members = near(p, r, id)
 	}
 	b, err := json.MarshalIndent(f, "", " ")
 	if err != nil {
@@ -60,20 +58,38 @@ func AddRoster(l *plan.Launch, p *plan.Plan, r *plan.Roster, id plan.TaskID, sco
 	return nil
 }
 
+// near is rank 0 and the members of a task's own node, in the roster's order.
+func near(p *plan.Plan, r *plan.Roster, id plan.TaskID) []plan.Member {
+	var places []int
+	if own := r.Member(id); own != nil {
+		places = slices.Clone(r.OnNode(p, own.Node))
+	}
+	if master := Master(p, r, id); master != nil {
+		places = append(places, r.Place(master.Task))
+	}
+	slices.Sort(places)
+	var out []plan.Member
+	for _, i := range slices.Compact(places) {
+		out = append(out, r.Members[i])
+	}
+	return out
+}
+
 // Master is the member with rank 0 among a task's peers, or of the newest
 // stage if the task has no rank; nil if nobody has one.
 func Master(p *plan.Plan, r *plan.Roster, id plan.TaskID) *plan.Member {
-	stage := -1
 	if role := p.Role(id.Role); role != nil && role.Counted {
-		stage = role.Stage
+		for m := range r.Peers(p, id.Role) {
+			if m.Rank == 0 { // the first, but where a job shrank around survivors
+				return m
+			}
+		}
+		return nil
 	}
-	var found *plan.Member
-	for i := range r.Members {
-		m := &r.Members[i]
-		role := p.Role(m.Task.Role)
-		if m.Rank == 0 && role != nil && (stage < 0 || role.Stage == stage) {
-			found = m // members are ordered by stage: the last is the newest
+	for i := range slices.Backward(r.Members) { // ordered by stage: the last is the newest
+		if m := &r.Members[i]; m.Rank == 0 && p.Role(m.Task.Role) != nil {
+			return m
 		}
 	}
-	return found
+	return nil
 }

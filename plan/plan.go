@@ -123,6 +123,26 @@ type Timing struct {
 	ReplaceWait spec.Duration `json:"replace_wait"` // a gang that lost a slot waits this long for another
 }
 
+// beatShare is what one executor adds to everybody's interval: with it, a
+// coordinator hears a thousand beats in a second, however many executors beat.
+const beatShare = time.Millisecond
+
+// beatMost is the longest interval that follows from a job's size: beats must
+// come within every lease.
+const beatMost = 30 * time.Second
+
+// missedBeats is how many beats an executor may miss at least before it is silent.
+const missedBeats = 3
+
+// For is the timing of a job of n tasks: the larger it is, the more seldom its
+// executors beat, and the longer they may be silent. That a connection closed is
+// noticed at once all the same.
+func (t Timing) For(n int) Timing {
+	t.Beat = max(t.Beat, spec.Duration(min(time.Duration(n)*beatShare, beatMost)))
+	t.Silence = max(t.Silence, missedBeats*t.Beat)
+	return t
+}
+
 // DefaultTiming is used where nothing else is set; Lease 0 takes the backend's.
 func DefaultTiming() Timing {
 	d := func(t time.Duration) spec.Duration { return spec.Duration(t) }

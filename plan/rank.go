@@ -73,6 +73,7 @@ func BuildRoster(p *Plan, epoch int, reason string, present []Registration, last
 		ro.Members = append(ro.Members, now...)
 	}
 	ro.Members = append(ro.Members, others...)
+	ro.MakeIndex(p)
 	return ro
 }
 
@@ -224,17 +225,4 @@ func (r *Roster) Peers(p *Plan, role string) iter.Seq[*Member] {
 			}
 		}
 	}
-}
-
-// WorldOf is the number of ranks that a role's processes share, gaps included;
-// for a role without ranks, that of the newest stage.
-func (r *Roster) WorldOf(p *Plan, role string) int {
-	world := -1
-	for m := range r.Peers(p, role) {
-		world = max(world, m.Rank+m.Procs)
-	}
-	if world < 0 {
-		return r.World
-	}
-	return world
 }

@@ -8,6 +8,8 @@ type Roster struct {
 	Reason  string   `json:"reason,omitempty"` // why this epoch was opened: "start", "worker/1 failed", "resize", …
 	World   int      `json:"world"`            // processes of the counted roles of the newest stage
 	Members []Member `json:"members"`
+
+	Index *RosterIndex `json:"-"` // see MakeIndex
 }
 
 // Member is one task in a roster.
@@ -23,16 +25,6 @@ type Member struct {
 	Rank        int            `json:"rank"`       // of its first process; the others follow; -1 if not counted
 	GroupRank   int            `json:"group_rank"` // position among counted tasks; -1 if not counted
 	LocalRank   int            `json:"local_rank"` // of its first process among the counted ones of its node; -1 if not counted
-}
-
-// Member returns the member for a task, or nil.
-func (r *Roster) Member(id TaskID) *Member {
-	for i := range r.Members {
-		if r.Members[i].Task == id {
-			return &r.Members[i]
-		}
-	}
-	return nil
 }
 
 // Of returns the members of a role, by index.

@@ -1,10 +1,10 @@
 package session
 
 import (
-	"maps"
 	"slices"
 
 	"github.com/muster-project/muster/event"
+	"github.com/muster-project/muster/plan"
 	"github.com/muster-project/muster/spec"
 )
 
@@ -20,8 +20,12 @@ func (s *Session) clearUp() {
 		})
 	}
 	s.hasten()
-	for _, id := range slices.Sorted(maps.Keys(s.slots)) {
-		s.clearSlot(s.slots[id])
+	again := map[*plan.Role]bool{}
+	for i := range s.plan.Roles {
+		again[&s.plan.Roles[i]] = s.mayRunAgain(&s.plan.Roles[i])
+	}
+	for _, id := range s.slotIDs() {
+		s.clearSlot(s.slots[id], again)
 	}
 	if s.verdict == nil || len(s.slots) > 0 {
 		return
@@ -45,8 +49,8 @@ func (s *Session) hasten() {
 }
 
 // clearSlot releases a slot that nobody needs, and gives up on one whose end
-// the backend never confirms.
-func (s *Session) clearSlot(sl *slot) {
+// the backend never confirms. again names the roles that may be started again.
+func (s *Session) clearSlot(sl *slot, again map[*plan.Role]bool) {
 	t := s.tasks[sl.Task]
 	if !sl.released.IsZero() {
 		if !s.now.Before(s.releaseEnds(sl)) {
@@ -60,21 +64,19 @@ func (s *Session) clearSlot(sl *slot) {
 	switch {
 	case s.verdict != nil && t.phase != running:
 		s.release(sl, s.verdict.Text, false)
-	case s.verdict == nil && s.final(t) && !s.mayRunAgain(t):
+	case s.verdict == nil && !again[t.role] && s.final(t):
 		s.release(sl, s.describe(t, t.exit), false)
 	}
 }
 
-// mayRunAgain says that another task's failure could start this one again.
-func (s *Session) mayRunAgain(t *task) bool {
-	again := false
-	s.each(func(o *task) {
-		if o.role.OnFailure != spec.FailureRestart || s.final(o) || o.role.Stage != t.role.Stage {
-			return
+// mayRunAgain says that a failure of another task could start a task of the role
+// again that has ended for good.
+func (s *Session) mayRunAgain(r *plan.Role) bool {
+	return slices.ContainsFunc(s.order, func(o *task) bool {
+		if o.role.OnFailure != spec.FailureRestart || o.role.Stage != r.Stage || s.final(o) {
+			return false
 		}
-		if o.role.RestartScope == spec.ScopeJob || o.role.RestartScope == spec.ScopeRole && o.role == t.role {
-			again = again || s.restartsLeft(o) > 0
-		}
+		all := o.role.RestartScope == spec.ScopeJob || o.role.RestartScope == spec.ScopeRole && o.role == r
+		return all && s.restartsLeft(o) > 0
 	})
-	return again
 }

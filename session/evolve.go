@@ -23,6 +23,7 @@ func (s *Session) Evolve(e event.Event) {
 		s.evolveEpoch(b, e)
 	case *event.RosterCompleted:
 		s.roster = b.Roster
+		s.roster.MakeIndex(s.plan) // one from the journal has none
 	case *event.RestartDecided:
 		s.evolveRestart(b, e)
 	case *event.SignalRequested:
@@ -57,8 +58,9 @@ func (s *Session) evolveSubmitted(b *event.JobSubmitted, e event.Event) {
 		r := &b.Plan.Roles[i]
 		for n := range r.Instances.Max {
 			id := plan.TaskID{Role: r.Name, Index: n}
-			s.tasks[id] = &task{id: id, role: r}
-			s.order = append(s.order, id)
+			t := &task{id: id, role: r}
+			s.tasks[id] = t
+			s.order = append(s.order, t)
 		}
 	}
 }
@@ -80,7 +82,7 @@ func (s *Session) evolveSlot(b event.Body, e event.Event) {
 			r.refused = b.Reason
 		}
 	case *event.SlotGranted:
-		s.slots[b.Slot] = &slot{SlotGranted: *b}
+		s.slots[b.Slot], s.sorted = &slot{SlotGranted: *b}, nil
 		t, r := s.tasks[b.Task], s.requests[b.Request]
 		if t == nil || r == nil || r.complete || s.live(t) != nil {
 			return // surplus; fillGang releases it
@@ -109,6 +111,7 @@ func (s *Session) evolveSlot(b event.Body, e event.Event) {
 		}
 	case *event.SlotGone:
 		delete(s.slots, b.Slot)
+		s.sorted = nil
 	}
 }
 
@@ -148,9 +151,11 @@ func (s *Session) evolveRestart(b *event.RestartDecided, e event.Event) {
 	}
 	r := &restart{RestartDecided: *b, at: e.At.Add(restartDelay(cause.fast))}
 	if s.restart != nil { // one more failure before the next epoch: both are answered by it
-		r.Tasks = slices.Concat(s.restart.Tasks, slices.DeleteFunc(slices.Clone(b.Tasks), func(id plan.TaskID) bool {
-			return slices.Contains(s.restart.Tasks, id)
-		}))
+		known := make(map[plan.TaskID]bool, len(s.restart.Tasks))
+		for _, id := range s.restart.Tasks {
+			known[id] = true
+		}
+		r.Tasks = slices.Concat(s.restart.Tasks, slices.DeleteFunc(slices.Clone(b.Tasks), func(id plan.TaskID) bool { return known[id] }))
 		if s.restart.at.After(r.at) {
 			r.at = s.restart.at
 		}

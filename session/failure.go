@@ -73,7 +73,7 @@ func (s *Session) undecided(t *task) bool {
 func (s *Session) final(t *task) bool { return t.phase == exited && !t.restarted && !s.undecided(t) }
 
 func (s *Session) anyActive() bool {
-	return slices.ContainsFunc(s.order, func(id plan.TaskID) bool { return s.tasks[id].active() })
+	return slices.ContainsFunc(s.order, (*task).active)
 }
 
 func before(a, b event.Exit) bool {

@@ -2,7 +2,6 @@ package session
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"time"
 
@@ -16,7 +15,7 @@ const settleTime = 2 * time.Second
 
 // fillGang asks for the slots that are missing and gives back what is too much.
 func (s *Session) fillGang() {
-	for _, id := range slices.Sorted(maps.Keys(s.slots)) {
+	for _, id := range s.slotIDs() {
 		sl := s.slots[id]
 		if t := s.tasks[sl.Task]; t.slot != id && sl.released.IsZero() {
 			s.release(sl, "more than needed", false)

@@ -47,7 +47,7 @@ func (s *Session) Pending() []Action {
 			out = append(out, Request{Number: n, Minimum: r.Minimum, Tasks: r.Tasks})
 		}
 	}
-	for _, id := range slices.Sorted(maps.Keys(s.slots)) {
+	for _, id := range s.slotIDs() {
 		sl := s.slots[id]
 		switch {
 		case !sl.released.IsZero():
@@ -89,7 +89,7 @@ func (s *Session) pendingOf(t *task) []Action {
 // opened again.
 func (s *Session) Slots() []Slot {
 	var out []Slot
-	for _, id := range slices.Sorted(maps.Keys(s.slots)) {
+	for _, id := range s.slotIDs() {
 		sl := s.slots[id]
 		out = append(out, Slot{SlotGranted: sl.SlotGranted, Started: sl.started, Control: sl.control, Native: sl.native})
 	}

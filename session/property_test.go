@@ -50,6 +50,7 @@ func TestSessionProperties(t *testing.T) {
 			total += r.Instances.Max
 		}
 		w := newWorldWith(t, p, rapid.IntRange(total, total+2).Draw(rt, "capacity"))
+		w.batched = rapid.Bool().Draw(rt, "batched")
 		for range rapid.IntRange(0, 40).Draw(rt, "steps") {
 			step(rt, w)
 			checkReplay(t, w)
@@ -139,7 +140,7 @@ func checkReplay(t testing.TB, w *world) {
 	if d := cmp.Diff(live, again); d != "" {
 		t.Fatalf("a replay has other things to do (-live +replay):\n%s", d)
 	}
-	if e := s.Decide(session.Tick{}, w.now); len(e) != 0 {
+	if e := s.Decide(w.now, session.Tick{}); len(e) != 0 {
 		t.Fatalf("a replay concludes more than the session did: %+v", e)
 	}
 	a, _ := w.s.Deadline()

@@ -25,6 +25,8 @@
 package session
 
 import (
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/muster-project/muster/event"
@@ -44,10 +46,11 @@ type Session struct {
 	requests map[int]*request
 	slots    map[string]*slot
 	tasks    map[plan.TaskID]*task
-	order    []plan.TaskID // of the plan, at maximum size
+	order    []*task  // of the plan, at maximum size
+	sorted   []string // keys of slots in order; nil: not known
 
 	epoch  epoch
-	roster *plan.Roster // the newest complete one
+	roster *plan.Roster // the newest complete one, indexed
 
 	restart  *restart       // decided, its epoch not opened yet
 	spent    map[string]int // restarts used, by scope key
@@ -154,15 +157,20 @@ func Submit(p *plan.Plan, by, host string, now time.Time) event.Event {
 	return event.Event{Seq: 1, At: now, Body: &event.JobSubmitted{Plan: p, By: by, Host: host}}
 }
 
-// Decide takes one input and returns the facts that follow from it, already
-// applied through Evolve. They must be in the journal before Pending is acted
-// upon. An input that says nothing new gives no facts.
-func (s *Session) Decide(in Input, now time.Time) []event.Event {
+// Decide takes what came since it was last called and returns the facts that
+// follow from it, already applied through Evolve. They must be in the journal
+// before Pending is acted upon. Inputs that say nothing new give no facts.
+//
+// Conclusions look at the whole job, so they are drawn once for all inputs: ten
+// thousand executors that answer one roll call cost a few looks, not as many.
+func (s *Session) Decide(now time.Time, inputs ...Input) []event.Event {
 	if s.plan == nil || s.finished != nil {
 		return nil
 	}
 	s.out, s.now = nil, now
-	s.take(in)
+	for _, in := range inputs {
+		s.take(in)
+	}
 	s.settle()
 	return s.out
 }
@@ -210,9 +218,18 @@ func (s *Session) Outcome() (event.Outcome, bool) {
 
 // each calls f for every task in plan order.
 func (s *Session) each(f func(*task)) {
-	for _, id := range s.order {
-		f(s.tasks[id])
+	for _, t := range s.order {
+		f(t)
 	}
+}
+
+// slotIDs returns the ids of all slots in order. The caller changes nothing in
+// the list; what it does may change s.slots, and then s.sorted is another one.
+func (s *Session) slotIDs() []string {
+	if s.sorted == nil {
+		s.sorted = slices.Sorted(maps.Keys(s.slots))
+	}
+	return s.sorted
 }
 
 // live returns the slot of a task if it can still be used.

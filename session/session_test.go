@@ -374,7 +374,7 @@ func TestF014FastFailuresRestartSlower(t *testing.T) {
 
 func TestSignalReachesRunningTasks(t *testing.T) {
 	w := newWorld(t, job(role("worker", 2)))
-	w.record(w.s.Decide(session.Signal{Request: "r1", Signal: "USR1"}, w.now)...)
+	w.record(w.s.Decide(w.now, session.Signal{Request: "r1", Signal: "USR1"})...)
 	sent := 0
 	for _, a := range w.s.Pending() {
 		if s, ok := a.(session.SendSignal); ok && s.Signal == "USR1" {

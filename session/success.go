@@ -145,9 +145,8 @@ func (s *Session) startable(t *task) (bool, string) {
 		return false, "the roll call"
 	}
 	for _, a := range t.role.After {
-		for _, id := range s.order {
-			o := s.tasks[id]
-			if id.Role != a.Role || o.absent {
+		for _, o := range s.order {
+			if o.id.Role != a.Role || o.absent {
 				continue
 			}
 			ok := s.final(o)
@@ -160,7 +159,7 @@ func (s *Session) startable(t *task) (bool, string) {
 				ok = s.roleSucceeded(a.Role)
 			}
 			if !ok {
-				return false, id.String() + " to be " + string(a.Is)
+				return false, o.id.String() + " to be " + string(a.Is)
 			}
 		}
 	}

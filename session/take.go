@@ -110,11 +110,11 @@ func (s *Session) takeSignal(in Signal) {
 	if s.signals[in.Request] != nil {
 		return
 	}
-	tasks := in.Tasks
+	tasks := slices.Clone(in.Tasks)
 	if len(tasks) == 0 {
-		tasks = s.order
+		s.each(func(t *task) { tasks = append(tasks, t.id) })
 	}
-	tasks = slices.DeleteFunc(slices.Clone(tasks), func(id plan.TaskID) bool {
+	tasks = slices.DeleteFunc(tasks, func(id plan.TaskID) bool {
 		t := s.tasks[id]
 		return t == nil || t.phase != running
 	})

@@ -44,8 +44,7 @@ func (s *Session) judgeTimeouts() {
 		return
 	}
 	if at := s.startEnds(); !at.IsZero() && !s.now.Before(at) {
-		for _, id := range s.order {
-			t := s.tasks[id]
+		for _, t := range s.order {
 			if t.phase == called && t.exit.Class == event.ClassNone {
 				s.exit(t, event.Exit{Class: event.ClassRegister, Status: 124, At: s.now,
 					Text: fmt.Sprintf("nothing heard of it for %s", s.startLimit())})
@@ -84,8 +83,8 @@ func (s *Session) startLimit() time.Duration {
 
 // startEnds is when everybody must have answered the roll call that is open.
 func (s *Session) startEnds() time.Time {
-	for _, id := range s.order {
-		if s.tasks[id].phase == called {
+	for _, t := range s.order {
+		if t.phase == called {
 			return s.epoch.at.Add(s.startLimit())
 		}
 	}
@@ -99,8 +98,8 @@ func (s *Session) heldEnds() (*task, time.Time) {
 	if s.plan.Timeout.Start == 0 || s.roster == nil || s.roster.Epoch != s.epoch.number || s.firstFailure() != nil {
 		return nil, time.Time{}
 	}
-	for _, id := range s.order {
-		if t := s.tasks[id]; t.phase == held {
+	for _, t := range s.order {
+		if t.phase == held {
 			return t, s.epoch.at.Add(s.startLimit())
 		}
 	}

@@ -27,6 +27,8 @@ type world struct {
 	auto     bool // registers, starts and grants at once
 	quiet    map[plan.TaskID]bool
 	capacity int
+	batched  bool // what comes while it acts is heard together afterwards
+	queue    []session.Input
 }
 
 type executor struct {
@@ -67,11 +69,17 @@ func (w *world) record(e ...event.Event) { w.events = append(w.events, e...) }
 
 // say hands over inputs and then acts until nothing is pending any more.
 func (w *world) say(in ...session.Input) {
-	for _, i := range in {
-		w.record(w.s.Decide(i, w.now)...)
+	if w.batched {
+		w.queue = append(w.queue, in...)
+	} else {
+		for _, i := range in {
+			w.record(w.s.Decide(w.now, i)...)
+		}
 	}
 	for {
-		acted := false
+		acted := len(w.queue) > 0
+		w.record(w.s.Decide(w.now, w.queue...)...)
+		w.queue = nil
 		for _, a := range w.s.Pending() {
 			if !w.done[a.Key()] {
 				w.done[a.Key()] = true
@@ -159,7 +167,13 @@ func (w *world) start(a session.Start) {
 	}
 }
 
-func (w *world) decide(in session.Input) { w.record(w.s.Decide(in, w.now)...) }
+func (w *world) decide(in session.Input) {
+	if w.batched {
+		w.queue = append(w.queue, in)
+		return
+	}
+	w.record(w.s.Decide(w.now, in)...)
+}
 
 func (w *world) link(x *executor) {
 	in := session.Linked{Slot: x.slot.Slot, Task: x.slot.Task, Incarnation: x.incarnation, Phase: x.phase, Host: "h"}

@@ -52,17 +52,7 @@ func distributed(l *plan.Launch, p *plan.Plan, r *plan.Roster, m *plan.Member) e
 	if !ok {
 		return fmt.Errorf("%s: port %q: missing in the roster of epoch %d", master.Task, Port, r.Epoch)
 	}
-	groups := 0
-	roleRank, roleWorld := 0, 0
-	for o := range r.Peers(p, role.Name) {
-		groups = max(groups, o.GroupRank+1)
-		if o.Task.Role == role.Name {
-			roleWorld += o.Procs
-			if o.Rank < m.Rank {
-				roleRank += o.Procs
-			}
-		}
-	}
+	peers := r.Peerage(p, m.Task)
 	set := func(name string, value int) { framework.Set(l, name, strconv.Itoa(value)) }
 	framework.Set(l, "MASTER_ADDR", master.Host)
 	set("MASTER_PORT", port)
@@ -72,7 +62,7 @@ func distributed(l *plan.Launch, p *plan.Plan, r *plan.Roster, m *plan.Member) e
 	if torchrun || m.Procs == 1 {
 		// With one process of ours per task these also serve a torchrun that
 		// hides in a script. With more, each would start the whole group again.
-		set("PET_NNODES", groups)
+		set("PET_NNODES", peers.Groups)
 		set("PET_NODE_RANK", m.GroupRank)
 		set("PET_NPROC_PER_NODE", m.Procs)
 		framework.Set(l, "PET_MASTER_ADDR", master.Host)
@@ -86,16 +76,16 @@ func distributed(l *plan.Launch, p *plan.Plan, r *plan.Roster, m *plan.Member) e
 	set("LOCAL_WORLD_SIZE", m.Procs)
 	set("GROUP_RANK", m.GroupRank)
 	set("NODE_RANK", m.GroupRank)
-	set("GROUP_WORLD_SIZE", groups)
+	set("GROUP_WORLD_SIZE", peers.Groups)
 	framework.Set(l, "ROLE_NAME", role.Name)
-	set("ROLE_WORLD_SIZE", roleWorld)
+	set("ROLE_WORLD_SIZE", peers.RoleWorld)
 	set("TORCHELASTIC_RESTART_COUNT", max(0, m.Incarnation-1))
 	set("TORCHELASTIC_MAX_RESTARTS", role.Restarts)
 	framework.Set(l, "TORCHELASTIC_RUN_ID", p.ID)
 	for i := range m.Procs {
 		framework.SetProc(l, i, "RANK", strconv.Itoa(m.Rank+i))
 		framework.SetProc(l, i, "LOCAL_RANK", strconv.Itoa(i))
-		framework.SetProc(l, i, "ROLE_RANK", strconv.Itoa(roleRank+i))
+		framework.SetProc(l, i, "ROLE_RANK", strconv.Itoa(peers.RoleRank+i))
 	}
 	return nil
 }
