@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/muster-project/muster/framework"
+	"github.com/muster-project/muster/framework/horovod"
 	"github.com/muster-project/muster/framework/plain"
 	"github.com/muster-project/muster/framework/pytorch"
 	"github.com/muster-project/muster/framework/tensorflow"
@@ -18,6 +19,7 @@ var frameworks = []framework.Framework{
 	plain.Framework{},
 	pytorch.Framework{},
 	tensorflow.Framework{},
+	horovod.Framework{},
 }
 
 // backends are the names that --on takes.

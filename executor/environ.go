@@ -15,9 +15,9 @@ import (
 // this node, and last what only the executor knows.
 func (e *executor) environ(dir, work string, l plan.Launch, i int) []string {
 	fill := e.filler(dir, work)
-	env := maps.Clone(l.Default)
-	if env == nil {
-		env = map[string]string{}
+	env := map[string]string{}
+	for name, value := range l.Default {
+		env[name] = fill(value)
 	}
 	for name, value := range e.Environ {
 		// Variables of a muster job that this one was submitted from are not ours.

@@ -131,9 +131,11 @@ func TestAStoreOnAPortOfItsOwn(t *testing.T) {
 // others reach this node by.
 func TestTheInterfaceOfAHostIsTold(t *testing.T) {
 	e := &executor{iface: func() string { return ifaceOf("127.0.0.1") }}
-	l := plan.Launch{Env: map[string]string{"I": "${muster.iface}"}}
-	if got, _ := lookup(t, e.environ("/d", "/w", l, 0), "I"); got != "lo" {
-		t.Errorf("got %q", got)
+	l := plan.Launch{Env: map[string]string{"I": "${muster.iface}"}, Default: map[string]string{"D": "${muster.iface}"}}
+	for _, name := range []string{"I", "D"} {
+		if got, _ := lookup(t, e.environ("/d", "/w", l, 0), name); got != "lo" {
+			t.Errorf("%s: %q", name, got)
+		}
 	}
 	if got := ifaceOf("192.0.2.7"); got != "" {
 		t.Errorf("an address that is elsewhere is %q's", got)
