@@ -30,8 +30,8 @@ test: ## lint, all tests, real frameworks, a real Hadoop; says how long each par
 test-quick: ## build and unit tests without the race detector: a minute or two
 	@tools/test.sh build quick
 
-test-all: ## everything "test" has, then fuzzing, benchmarks, older Hadoops and the long matrices
-	@tools/test.sh build unit road frameworks yarn race fuzz bench long-yarn long-chaos lint
+test-all: ## everything "test" has, then Horovod, fuzzing, benchmarks, older Hadoops and the long matrices
+	@tools/test.sh build unit road frameworks horovod yarn race fuzz bench long-yarn long-chaos lint
 
 lint: ## golangci-lint, formatting, generated files, sizes, and what must not be in the tree
 	@tools/test.sh build lint

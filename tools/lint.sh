@@ -41,7 +41,7 @@ formatted() {
 }
 
 vet() {
-	"$go" vet -tags "frameworks chaos hadoop" ./...
+	"$go" vet -tags "frameworks chaos hadoop horovod" ./...
 }
 
 # size holds what "make build" made to its budget.

@@ -49,6 +49,9 @@ fi
 if wants frameworks; then
 	fetch pypi bash -c 'for name; do bash test/python/pypi.sh "$name"; done' - "${pypi[@]}"
 fi
+if wants horovod; then
+	fetch horovod nice bash test/python/horovod.sh
+fi
 if wants yarn || wants long-yarn || wants bench-yarn; then
 	versions=()
 	! wants long-yarn || versions=(--version all)
@@ -127,6 +130,14 @@ frameworks() {
 		pythons+=(-python "$name=$path")
 	done
 	"$go" test -count=1 -timeout 15m -tags frameworks -v ./test/train -args -muster "$root/bin/muster" "${pythons[@]}"
+}
+
+horovod() {
+	echo "Horovod, built from source: its ranks meet at our store, and again after one of them died"
+	local path
+	path=$(python horovod)
+	"$go" test -count=1 -timeout 15m -tags "frameworks horovod" -run '^TestHorovod' -v ./test/train \
+		-args -muster "$root/bin/muster" -python "horovod=$path"
 }
 
 # with_hadoop lists the packages that have tests against a running cluster, but
@@ -241,7 +252,7 @@ for part in "${parts[@]}"; do
 	case $part in
 	build) command=(make --no-print-directory build) ;;
 	lint) command=(tools/lint.sh) ;;
-	unit | road | race | quick | frameworks | yarn | chaos | bench | fuzz | long-yarn | long-chaos | bench-yarn) command=("${part/-/_}") ;;
+	unit | road | race | quick | frameworks | horovod | yarn | chaos | bench | fuzz | long-yarn | long-chaos | bench-yarn) command=("${part/-/_}") ;;
 	*) fail "$part: no such part" ;;
 	esac
 	part "$part" "${command[@]}"
