@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/muster-project/muster/framework"
 	"github.com/muster-project/muster/plan"
@@ -112,17 +111,4 @@ func underTorchrun(l *plan.Launch, m *plan.Member) {
 // processor: the task's processors are shared out among its processes.
 func threads(l *plan.Launch, role *plan.Role) {
 	framework.SetDefault(l, "OMP_NUM_THREADS", strconv.Itoa(max(1, int(role.Resources.CPUs)/role.Procs)))
-}
-
-// words splits a command roughly: good enough to find torchrun and its
-// options, never used to run anything.
-func words(text string) []string {
-	for _, sep := range []string{"&&", "||", ";", "|", "\n", "(", ")"} {
-		text = strings.ReplaceAll(text, sep, " ; ")
-	}
-	out := strings.Fields(text)
-	for i, w := range out {
-		out[i] = strings.Trim(w, `"'`)
-	}
-	return out
 }
