@@ -1,0 +1,171 @@
+package launcher
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// reader is a line being read: its words taken apart, and the reading that
+// grows out of them.
+type reader struct {
+	*Reading
+	head    []word   // up to the launcher's own name
+	given   []*given // its options, in order
+	tail    []word   // the program and what belongs to it
+	extra   []word   // options that take the place of others
+	table   table
+	file    File
+	alone   string // why the line is left as it is
+	chained bool   // one of several programs of mpirun
+}
+
+// scan takes a line's options from the program behind them.
+func (r *reader) scan(words []word) {
+	t := &r.table
+	for len(words) > 0 {
+		w := words[0]
+		switch {
+		case !w.known && t.hasRaw(w.raw):
+			// --name=$VALUE
+			name, value, _ := strings.Cut(w.raw, "=")
+			o, match := t.lookup(name)
+			r.given = append(r.given, &given{option: o, name: name, match: match, joined: true, values: []word{shellWord(value)}, words: words[:1]})
+			words = words[1:]
+		case !w.known:
+			if len(words) < 2 || !isOption(words[1]) || !t.has(words[1]) {
+				r.unknowable(w, words[1:])
+				r.tail = words
+				return
+			}
+			r.remark("%s: what it holds is not known before it runs; options in it are left to %s", w.raw, r.Launcher)
+			r.given = append(r.given, &given{name: w.raw, words: words[:1], stays: true})
+			words = words[1:]
+		case w.text == "--", !isOption(w):
+			r.tail = words
+			return
+		default:
+			g, rest := r.one(t, words)
+			r.given = append(r.given, g)
+			words = rest
+		}
+	}
+}
+
+// unknowable remarks a word that stands where options or the program would.
+func (r *reader) unknowable(w word, after []word) {
+	if len(after) > 0 && after[0].known && !strings.HasPrefix(after[0].text, "-") {
+		r.remark("%s: what it holds is not known before it runs; options in it are left to %s", w.raw, r.Launcher)
+	}
+}
+
+func isOption(w word) bool { return w.known && len(w.text) > 1 && w.text[0] == '-' }
+
+// one takes an option and its values from the front of a line.
+func (r *reader) one(t *table, words []word) (*given, []word) {
+	text := words[0].text
+	name, value, joined := strings.Cut(text, "=")
+	o, match := t.lookup(name)
+	if o == nil && !strings.HasPrefix(text, "--") && len(text) > 2 && !t.one {
+		// -r3, a short option with its value
+		if short, _ := t.lookup(text[:2]); short != nil && short.values == 1 {
+			return &given{option: short, name: text[:2], values: literals(text[2:]), joined: true, words: words[:1]}, words[1:]
+		}
+	}
+	g := &given{option: o, name: name, match: match, joined: joined}
+	n := 0
+	switch {
+	case o == nil:
+		g.stays = true
+		n = r.guess(t, text, joined, words[1:])
+	case joined && !t.one:
+		g.values = literals(value)
+	case o.values > 0 && joined: // mpirun takes --name=value, too
+		g.values = literals(value)
+		n = o.values - 1
+	default:
+		n = o.values
+	}
+	n = min(n, len(words)-1)
+	if o != nil {
+		g.values = append(g.values, words[1:1+n]...)
+	}
+	g.words = words[:1+n]
+	return g, words[1+n:]
+}
+
+// guess says how many words belong to an option that is not in the table, and
+// remarks that it is a guess.
+func (r *reader) guess(t *table, text string, joined bool, after []word) int {
+	switch {
+	case joined:
+		r.remark("%s: an option that muster does not know; it is passed on", text)
+		return 0
+	case len(after) == 0 || isOption(after[0]):
+		r.remark("%s: an option that muster does not know; it is passed on", text)
+		return 0
+	}
+	_, err := strconv.ParseFloat(after[0].text, 64)
+	script := strings.HasSuffix(after[0].text, ".py") || strings.HasSuffix(after[0].text, ".sh")
+	if err == nil || !script && len(after) > 1 && isOption(after[1]) && t.has(after[1]) {
+		r.remark("%s %s: an option that muster does not know; %s is taken for its value", text, after[0], after[0])
+		return 1
+	}
+	r.remark("%s: an option that muster does not know; it is taken for a switch, and %s for the program", text, after[0])
+	return 0
+}
+
+func (r *reader) remark(format string, args ...any) {
+	r.Remarks = append(r.Remarks, fmt.Sprintf(format, args...))
+}
+
+// options are the launcher's options that remain in the line.
+func (r *reader) options() []word {
+	out := append([]word{}, r.extra...)
+	for _, g := range r.given {
+		if g.stays || g.option != nil && g.use == keep {
+			out = append(out, g.words...)
+		}
+	}
+	return out
+}
+
+// taken goes through the options that mean something for the job, and names
+// those whose place muster takes. do returns why it could not take one.
+func (r *reader) taken(do func(g *given) (why string)) {
+	for _, g := range r.given {
+		switch {
+		case g.option == nil || g.stays || g.use == keep:
+		case g.use == drop:
+			r.left(g, g.why)
+		case len(g.values) < g.values0():
+			g.stays = true
+			r.remark("%s: its value is missing", g.name)
+		case !g.known():
+			g.stays = true
+			r.remark("%s: its value is not known before it runs; the option is left to %s", g, r.Launcher)
+		default:
+			if why := do(g); why != "" {
+				g.stays = true
+				r.remark("%s: %s; the option is left to %s", g, why, r.Launcher)
+			}
+		}
+	}
+}
+
+// values0 is how many values an option has.
+func (g *given) values0() int { return g.option.values }
+
+func (r *reader) left(g *given, why string) {
+	r.Left = append(r.Left, Left{Option: g.String(), Why: why})
+}
+
+// number reads a count of at least 1 into to.
+func number(g *given, to *int) string {
+	n, err := strconv.Atoi(g.values[0].text)
+	if err != nil || n < 1 || n > 1<<20 {
+		return "not a number from 1"
+	}
+	*to = n
+	return ""
+}
