@@ -31,6 +31,8 @@ type assembly struct {
 	backend  backend.Backend
 	plan     *plan.Plan
 }
+	notes    []string // what was taken over from a launcher's line
+	warnings []string // of them, those that go with the plan
 
 // commandLine is where the words after -- are written.
 const commandLine = "command line"
@@ -69,6 +71,9 @@ func (e *Env) resolve(cmd *cobra.Command, f *jobFlags, args []string) (*assembly
 		return nil, e.specFault(err)
 	}
 	a.fill()
+	if err := a.readLines(stack); err != nil {
+		return nil, err
+	}
 	return a, nil
 }
 
@@ -150,6 +155,7 @@ func (a *assembly) build(ctx context.Context) error {
 		return errors.Join(append(missing, refused(err))...)
 	}
 	for _, f := range findings {
+	p.Warnings = append(p.Warnings, a.warnings...)
 		if f.Warning {
 			p.Warnings = append(p.Warnings, plan.Finding{Path: f.Path, Problem: f.Problem}.String())
 		}

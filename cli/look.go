@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/muster-project/muster/dialect/launcher"
 	"github.com/muster-project/muster/spec"
 	"github.com/muster-project/muster/storage/archive"
 )
@@ -99,7 +100,7 @@ func (a *assembly) lookScripts(work string) []error {
 	for _, role := range a.resolved.Job.Roles {
 		argv := role.Command.Argv
 		if role.Command.Shell != "" {
-			argv = plainWords(role.Command.Shell)
+			argv = launcher.Words(role.Command.Shell)
 		}
 		script := scriptOf(argv)
 		if script == "" || told[script] || a.comesAlong(script) {
@@ -147,14 +148,6 @@ func scriptOf(argv []string) string {
 		}
 	}
 	return ""
-}
-
-// plainWords splits a shell line that needs no shell, else gives nothing.
-func plainWords(line string) []string {
-	if strings.ContainsAny(line, "\n;&|<>()$`\\\"'*?[]{}~#!=") {
-		return nil
-	}
-	return strings.Fields(line)
 }
 
 // comesAlong says that a path lies in something that files: brings.

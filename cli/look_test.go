@@ -37,17 +37,6 @@ func TestScriptOf(t *testing.T) {
 	}
 }
 
-func TestPlainWords(t *testing.T) {
-	if got := plainWords("python train.py --epochs 3"); !cmp.Equal(got, []string{"python", "train.py", "--epochs", "3"}) {
-		t.Errorf("got %q", got)
-	}
-	for _, line := range []string{"cd x && python y.py", "python $SCRIPT", "A=1 python x.py", "python 'a b.py'", "a\nb", "python *.py"} {
-		if got := plainWords(line); got != nil {
-			t.Errorf("%s: got %q, want nothing: it needs a shell", line, got)
-		}
-	}
-}
-
 func TestLookAroundTellsAllThatIsMissing(t *testing.T) {
 	e := testEnv(t)
 	for name, text := range map[string]string{"w/train.py": "", "file": "", "brought/tool.py": ""} {

@@ -25,6 +25,7 @@ func (e *Env) planCommand() *cobra.Command {
 				return orInterruption(ctx, err)
 			}
 			defer a.close()
+			a.tellNotes(e.Stderr)
 			return e.printPlan(a.plan, &out)
 		},
 	}

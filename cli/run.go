@@ -94,6 +94,7 @@ func (e *Env) start(cmd *cobra.Command, f *runFlags, args []string) (job, error)
 	if w := foreignBytes(e.Environ); w != "" {
 		a.plan.Warnings = append(a.plan.Warnings, w)
 	}
+	a.tellNotes(e.Stderr)
 	for _, w := range a.plan.Warnings {
 		fmt.Fprintf(e.Stderr, "muster: warning: %s\n", w)
 	}
