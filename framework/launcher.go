@@ -13,8 +13,11 @@ import (
 // "python -m" and one of its modules.
 func LauncherArgs(c spec.Command, programs, modules []string) []string {
 	line := c.Argv
-	if c.Shell != "" {
+	switch {
+	case c.Shell != "":
 		line = words(c.Shell)
+	case len(line) > 2 && slices.Contains([]string{"bash", "sh"}, path.Base(line[0])) && strings.HasPrefix(line[1], "-") && strings.HasSuffix(line[1], "c"):
+		line = words(line[2])
 	}
 	first := true // a program's name may stand here
 	for i, w := range line {

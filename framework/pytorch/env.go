@@ -2,6 +2,7 @@ package pytorch
 
 import (
 	"fmt"
+	"net"
 	"slices"
 	"strconv"
 
@@ -19,9 +20,6 @@ var shared = []string{
 	"WORLD_SIZE", "LOCAL_WORLD_SIZE", "GROUP_RANK", "NODE_RANK", "GROUP_WORLD_SIZE", "ROLE_NAME", "ROLE_WORLD_SIZE",
 	"TORCHELASTIC_RESTART_COUNT", "TORCHELASTIC_MAX_RESTARTS", "TORCHELASTIC_RUN_ID",
 }
-
-// launcher are the defaults of torchrun's own options.
-var launcher = []string{"PET_NNODES", "PET_NODE_RANK", "PET_NPROC_PER_NODE", "PET_MASTER_ADDR", "PET_MASTER_PORT"}
 
 // reserved says that a variable is set by us for tasks with a rank.
 func reserved(name string) bool {
@@ -57,8 +55,8 @@ func distributed(l *plan.Launch, p *plan.Plan, r *plan.Roster, m *plan.Member) e
 	set("MASTER_PORT", port)
 	threads(l, role)
 
-	torchrun := isTorchrun(role.Command)
-	if torchrun || m.Procs == 1 {
+	launched := launcherOf(role.Command) != ""
+	if launched || m.Procs == 1 {
 		// With one process of ours per task these also serve a torchrun that
 		// hides in a script. With more, each would start the whole group again.
 		set("PET_NNODES", peers.Groups)
@@ -66,9 +64,10 @@ func distributed(l *plan.Launch, p *plan.Plan, r *plan.Roster, m *plan.Member) e
 		set("PET_NPROC_PER_NODE", m.Procs)
 		framework.Set(l, "PET_MASTER_ADDR", master.Host)
 		set("PET_MASTER_PORT", port)
+		c10d(l, p, m, net.JoinHostPort(master.Host, strconv.Itoa(port)))
 	}
-	if torchrun {
-		underTorchrun(l, m)
+	if launched {
+		underLauncher(l, m)
 		return nil
 	}
 	set("WORLD_SIZE", r.WorldOf(p, role.Name))
@@ -89,10 +88,10 @@ func distributed(l *plan.Launch, p *plan.Plan, r *plan.Roster, m *plan.Member) e
 	return nil
 }
 
-// underTorchrun leaves one process, torchrun itself, which starts the others
+// underLauncher leaves one process, the launcher itself, which starts the others
 // and gives them their ranks. What it would pass on to all of them alike, and
 // so wrong for all but one, is left out.
-func underTorchrun(l *plan.Launch, m *plan.Member) {
+func underLauncher(l *plan.Launch, m *plan.Member) {
 	l.Procs = l.Procs[:1]
 	if m.Procs > 1 {
 		for _, name := range []string{"MUSTER_RANK", "MUSTER_LOCAL_RANK", "MUSTER_PROC"} {

@@ -41,7 +41,6 @@ func (Framework) Prepare(d *plan.Draft) {
 		if d.Open(r.Name, "restart_scope") {
 			r.RestartScope = spec.ScopeJob
 		}
-		countProcs(d, r)
 		framework.AddPort(r, Port, false)
 	}
 	checkReady(d)

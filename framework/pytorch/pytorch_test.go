@@ -199,34 +199,60 @@ func TestF103LauncherInsideAScript(t *testing.T) {
 	}
 }
 
-func TestF103OnlyTorchrunIsTorchrun(t *testing.T) {
-	for _, command := range []string{
-		"python train.py", "echo torchrun", "python torchrun.py", "python train.py -m torch.distributed.run", "./torchrun.sh",
+func TestF103OnlyLaunchersAreLaunchers(t *testing.T) {
+	for command, want := range map[string]string{
+		"torchrun x.py": "torchrun", "cd a && exec torchrun x.py": "torchrun", "python3 -u -m torch.distributed.launch x.py": "torchrun",
+		"accelerate launch --num_machines \"$PET_NNODES\" x.py": "accelerate launch", "accelerate-launch x.py": "accelerate launch",
+		"python -m accelerate.commands.launch x.py": "accelerate launch",
+		"accelerate config":                         "", "accelerate": "", "python train.py": "", "echo torchrun": "", "python torchrun.py": "",
+		"python train.py -m torch.distributed.run": "", "./torchrun.sh": "", "deepspeed x.py": "", "python3 -u x.py --local_rank=\"$LOCAL_RANK\"": "",
 	} {
-		if isTorchrun(spec.Command{Shell: command}) {
-			t.Errorf("%q was taken for torchrun", command)
+		if got := launcherOf(spec.Command{Shell: command}); got != want {
+			t.Errorf("%s: got %q, want %q", command, got, want)
 		}
 	}
-	if !isTorchrun(spec.Command{Argv: []string{"/usr/bin/torchrun", "a b.py"}}) {
-		t.Error("a list that starts with torchrun was not recognised")
+	for _, argv := range [][]string{{"/usr/bin/torchrun", "a b.py"}, {"bash", "-c", "cd a; torchrun x.py"}} {
+		if launcherOf(spec.Command{Argv: argv}) != "torchrun" {
+			t.Errorf("%q was not recognised", argv)
+		}
 	}
 }
 
-// Arguments on torchrun's line win over our variables: the plan counts ranks by
-// them, or says that its own number is wrong.
-func TestF103ArgumentsOnTheLineWin(t *testing.T) {
-	for command, want := range map[string]int{
-		"torchrun --nproc-per-node=3 train.py": 3, "torchrun --nproc_per_node 3 train.py": 3, "torchrun --nproc-per-node gpu train.py": 1,
-		"torchrun train.py": 1, "python train.py --nproc-per-node 3": 1,
-	} {
-		if got := build(t, role("worker", 2, 0, command)).Roles[0].Procs; got != want {
-			t.Errorf("%s: %d processes per task, want %d", command, got, want)
+// Dynamic rendezvous has its server in rank 0's torchrun, on the port that is
+// held for it; the number of nodes is that of the epoch, however many the job
+// may have.
+func TestC10dGetsOurEndpoint(t *testing.T) {
+	w := role("worker", 3, 2, "torchrun train.py")
+	w.Instances.Min = 1
+	w.Env = map[string]spec.EnvValue{"PET_RDZV_BACKEND": {Value: "c10d"}, "PET_RDZV_CONF": {Value: "timeout=90,"}}
+	p := build(t, w)
+	ro := plan.BuildRoster(p, 1, "start", registrations(p)[:2], nil)
+	for index, host := range []string{"is_host=1", "is_host=0"} {
+		want := map[string]string{
+			"MASTER_ADDR": "10.0.0.0", "MASTER_PORT": "40000", "OMP_NUM_THREADS": "1",
+			"PET_NNODES": "2", "PET_NODE_RANK": strconv.Itoa(index), "PET_NPROC_PER_NODE": "2", "PET_MASTER_ADDR": "10.0.0.0", "PET_MASTER_PORT": "40000",
+			"PET_RDZV_BACKEND": "c10d", "PET_RDZV_ENDPOINT": "10.0.0.0:40000", "PET_RDZV_ID": p.ID, "PET_RDZV_CONF": "timeout=90," + host,
+		}
+		if d := cmp.Diff(want, torch(launch(t, p, ro, "worker", index), 0)); d != "" {
+			t.Errorf("worker/%d: %s", index, d)
 		}
 	}
-	p := build(t, role("worker", 2, 4, "torchrun --nproc-per-node 3 train.py"))
-	want := []string{"roles.worker.procs: 4 here, but the command says --nproc-per-node 3, which wins: ranks in the roster will be wrong"}
-	if d := cmp.Diff(want, p.Warnings); d != "" {
-		t.Error(d)
+}
+
+// A rendezvous at a server of the author's own is theirs.
+func TestAServerOfTheAuthorsIsLeftAlone(t *testing.T) {
+	for _, env := range []map[string]spec.EnvValue{
+		{"PET_RDZV_BACKEND": {Value: "etcd-v2"}, "PET_RDZV_ENDPOINT": {Value: "etcd:2379"}},
+		{"PET_RDZV_BACKEND": {Value: "c10d"}, "PET_RDZV_ENDPOINT": {Value: "head:1"}},
+		{},
+	} {
+		w := role("worker", 1, 1, "torchrun train.py")
+		w.Env = env
+		p := build(t, w)
+		e := torch(launch(t, p, plan.BuildRoster(p, 1, "start", registrations(p), nil), "worker", 0), 0)
+		if e["PET_RDZV_ENDPOINT"] != env["PET_RDZV_ENDPOINT"].Value || e["PET_RDZV_CONF"] != "" || e["PET_RDZV_ID"] != "" || p.Warnings != nil {
+			t.Errorf("%v: %v, %q", env, e, p.Warnings)
+		}
 	}
 }
 
