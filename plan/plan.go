@@ -58,6 +58,7 @@ type Role struct {
 	OnPreempt    *spec.OnPreempt          `json:"on_preempt,omitempty"`
 	StopGrace    spec.Duration            `json:"stop_grace"`
 	Linger       *spec.Linger             `json:"linger,omitempty"`
+	Progress     spec.Progress            `json:"progress,omitzero"`
 }
 
 // Port is a port a task announces at the roll call. Number 0 is any free one.

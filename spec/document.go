@@ -3,7 +3,9 @@ package spec
 import (
 	"bytes"
 	"fmt"
+	"maps"
 	"reflect"
+	"slices"
 	"strings"
 )
 
@@ -24,7 +26,8 @@ memory: 4GiB
 ` + "```" + `
 
 A job with several roles names them. What a role does not say it takes from the top level, except %s, which belong to one
-role each. ` + "`env`" + ` of the top level lies under that of the role, key by key.
+role each. ` + "`env`" + ` of the top level lies under that of the role, key by key. Roles named %s have a program of their
+own (docs/progress.md): from the top level they take neither the command nor what the work needs, %s.
 
 ` + "```yaml" + `
 framework: tensorflow
@@ -58,7 +61,8 @@ each value and where it was written. ` + "`--set PATH=VALUE`" + ` sets any of th
 // Document is docs/job-file.md: what a job file and a site file can say.
 func Document() []byte {
 	var b bytes.Buffer
-	fmt.Fprintf(&b, documentHead, "`"+strings.Join(ownKeys, "`, `")+"`")
+	codes := func(words []string) string { return "`" + strings.Join(words, "`, `") + "`" }
+	fmt.Fprintf(&b, documentHead, codes(ownKeys), codes(slices.Sorted(maps.Keys(commands))), codes(workKeys[1:]))
 	b.WriteString("## The job\n\n")
 	table(&b, func(path string) bool { return !strings.HasPrefix(path, "roles.") })
 	b.WriteString("\n## A role\n\n")

@@ -43,6 +43,7 @@ type Role struct {
 	After        []After             `yaml:"after,omitempty" json:"after,omitempty" doc:"roles that come first: [ps] or [{role: ps, is: ready}]"`
 	OnPreempt    *OnPreempt          `yaml:"on_preempt,omitempty" json:"on_preempt,omitempty" doc:"what tasks are told before they are preempted"`
 	StopGrace    Duration            `yaml:"stop_grace,omitempty" json:"stop_grace,omitempty" zero:"no" doc:"time between the stop signal and the kill; default 30s"`
+	Progress     Progress            `yaml:"progress,omitempty" json:"progress,omitzero" doc:"what of the output tells how far a task is: true (the bars of known frameworks), false, or {patterns}"`
 	Linger       *Linger             `yaml:"linger,omitempty" json:"linger,omitempty" doc:"how long this role may go on after the roles it follows are done"`
 }
 

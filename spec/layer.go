@@ -163,6 +163,9 @@ func (m *merger) flag(base *node, f flagValue) *node {
 		return m.put(base, f.keys, f)
 	}
 	for _, name := range names {
+		if len(names) > 1 && !inherits(name, f.keys[0]) {
+			continue
+		}
 		base = m.put(base, append([]string{"roles", name}, f.keys...), f)
 	}
 	return base
@@ -219,7 +222,7 @@ func pushDown(root *node) *node {
 		}
 		for _, f := range fieldsOf(reflect.TypeFor[Role]()) {
 			top := root.entry(f.name)
-			if top != nil && role.kind == mapping && role.get(f.name) == nil && inherited(f.name) {
+			if top != nil && role.kind == mapping && role.get(f.name) == nil && inherits(e.key, f.name) {
 				role = role.with(f.name, top.at, top.value)
 			}
 		}

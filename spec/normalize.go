@@ -28,7 +28,7 @@ func Normalize(j *Job) {
 	for i := range j.Roles {
 		to := reflect.ValueOf(&j.Roles[i].Role).Elem()
 		for _, f := range fieldsOf(from.Type()) {
-			if v := to.FieldByIndex(f.index); inherited(f.name) && v.IsZero() {
+			if v := to.FieldByIndex(f.index); inherits(j.Roles[i].Name, f.name) && v.IsZero() {
 				v.Set(from.FieldByIndex(f.index))
 			}
 		}

@@ -49,6 +49,7 @@ var longForms = map[reflect.Type]reflect.Type{
 	reflect.TypeFor[Workdir]():  reflect.TypeFor[workdirForm](),
 	reflect.TypeFor[File]():     reflect.TypeFor[fileForm](),
 	reflect.TypeFor[EnvValue](): reflect.TypeFor[envForm](),
+	reflect.TypeFor[Progress](): reflect.TypeFor[progressForm](),
 }
 
 type envForm struct {

@@ -36,6 +36,7 @@ var shortForms = map[reflect.Type]object{
 	reflect.TypeFor[File]():     ofType("string"),
 	reflect.TypeFor[Python]():   ofType("string"),
 	reflect.TypeFor[After]():    ofType("string"),
+	reflect.TypeFor[Progress](): ofType("boolean"),
 	reflect.TypeFor[Linger]():   {"type": "string", "pattern": durationPattern},
 }
 

@@ -81,6 +81,8 @@ func typeName(t reflect.Type) string {
 		return "interpreter or mapping"
 	case reflect.TypeFor[After]():
 		return "role or {role, is}"
+	case reflect.TypeFor[Progress]():
+		return "true, false or {patterns}"
 	case reflect.TypeFor[Linger]():
 		return "duration or {for, then}"
 	}

@@ -156,7 +156,7 @@ func (v *validator) names(roles Roles) {
 
 func (v *validator) role(name string, r *Role) {
 	at := joinPath("roles", name)
-	if r.Command.IsZero() {
+	if r.Command.IsZero() && DefaultCommand(name).IsZero() {
 		v.report(at+".command", "write command: here, or at the top level for every role", "missing: nothing says what to run")
 	}
 	if strings.Contains(r.Command.Shell+strings.Join(r.Command.Argv, ""), "\x00") {
