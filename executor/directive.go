@@ -87,7 +87,7 @@ func (e *executor) onStop(s wire.Stop) {
 			return
 		}
 		e.now.release()
-		e.now = incarnation{number: s.Incarnation, cancel: func() {}}
+		e.now = incarnation{number: s.Incarnation, cancel: func() {}, calls: e.now.calls}
 		e.exited(unstarted(&s, true))
 	}
 }

@@ -97,7 +97,8 @@ func variable(environ []string, name string) (string, bool) {
 
 // filler replaces the names that only the executor knows.
 func (e *executor) filler(dir, work string) func(string) string {
-	names := strings.NewReplacer("${muster.dir}", dir, "${muster.work}", work, "${muster.devices}", strings.Join(e.Devices, ","))
+	names := strings.NewReplacer("${muster.dir}", dir, "${muster.work}", work, "${muster.devices}", strings.Join(e.Devices, ","),
+		"${muster.agent}", agentWords(e.opt.Agent))
 	return func(text string) string {
 		text = names.Replace(text)
 		const iface = "${muster.iface}"

@@ -20,6 +20,7 @@ import (
 // Options is what the process gives the executor that runs in it.
 type Options struct {
 	Guardian []string     // command line of the guardian: this binary and its hidden verb
+	Agent    []string     // command line by which a task's programs reach other tasks: likewise
 	Log      *slog.Logger // nil: silent
 	Version  string
 	// Environ is the node's own environment: the last place in which an expanded
@@ -65,6 +66,7 @@ type executor struct {
 	host      string
 	iface     func() string // the network interface that has host's address
 	ctrl      string        // control address to announce
+	home      home
 	in        chan input
 	wake      chan struct{} // of size 1: the connector need not wait any longer
 	unlinked  chan struct{} // of size 1: the looker need not either
@@ -156,10 +158,17 @@ func (e *executor) listen(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("control port: %w", err)
 	}
+	conf, err := wire.Control(e.Authority, e.Cert, e.Key)
+	if err != nil {
+		return fmt.Errorf("start file: %w", err)
+	}
 	e.ctrl = net.JoinHostPort(e.host, port)
 	e.wg.Go(func() {
-		err := wire.ServeControl(ctx, ln, e.tls, e.log, func(term int64, address string) {
-			e.tell(ctx, nudged{endpoint{Term: term, Address: address}})
+		err := wire.ServeControl(ctx, ln, conf, e.log, wire.Controlled{
+			Told: func(term int64, address string) {
+				e.tell(ctx, nudged{endpoint{Term: term, Address: address}})
+			},
+			Called: e.serveCall,
 		})
 		if err != nil {
 			e.log.Error("control port lost; a new coordinator must be found in the job directory", "error", err)

@@ -31,6 +31,9 @@ type incarnation struct {
 	ours     bool               // the stop was the coordinator's wish
 	cancel   context.CancelFunc // of preparing and starting
 
+	scene scene    // of the tree, for further commands in it
+	calls []called // that wait for it to run, or to end
+
 	usage    process.Usage
 	progress *event.Progress // not yet told
 }
@@ -53,8 +56,9 @@ func (e *executor) open(ctx context.Context, p wire.Prepare) {
 	ctx, cancel := context.WithCancel(ctx)
 	e.now = incarnation{
 		number: p.Incarnation, epoch: p.Epoch, phase: wire.PhasePreparing, cancel: cancel,
-		dir: filepath.Join(e.Root, strconv.Itoa(p.Incarnation)),
+		dir: filepath.Join(e.Root, strconv.Itoa(p.Incarnation)), calls: e.now.calls,
 	}
+	e.hearCalls()
 	e.now.first = first(p.Ports)
 	e.changed()
 	e.log.Info("preparing", "incarnation", p.Incarnation, "epoch", p.Epoch)
@@ -103,8 +107,8 @@ func (e *executor) start(ctx context.Context, s wire.Start) {
 	i.cancel = cancel
 	dir := i.dir
 	e.wg.Go(func() {
-		tree, err := e.launch(ctx, dir, s.Launch)
-		if !e.tell(ctx, launched{tree: tree, err: err}) && tree != nil {
+		tree, scene, err := e.launch(ctx, dir, s.Launch)
+		if !e.tell(ctx, launched{tree: tree, scene: scene, err: err}) && tree != nil {
 			tree.Stop(0, 0, true)
 			<-tree.Done()
 		}
@@ -113,8 +117,9 @@ func (e *executor) start(ctx context.Context, s wire.Start) {
 
 // launched ends the starting of an incarnation.
 type launched struct {
-	tree *process.Tree
-	err  error
+	tree  *process.Tree
+	scene scene
+	err   error
 }
 
 func (l launched) apply(ctx context.Context, e *executor) {
@@ -129,10 +134,11 @@ func (l launched) apply(ctx context.Context, e *executor) {
 		e.exited(event.Exit{Class: event.ClassStart, Status: 126, At: time.Now(), Text: l.err.Error()})
 		return
 	}
-	i.tree, i.pids, i.phase = l.tree, l.tree.PIDs(), wire.PhaseRunning
+	i.tree, i.scene, i.pids, i.phase = l.tree, l.scene, l.tree.PIDs(), wire.PhaseRunning
 	e.changed()
 	e.log.Info("started", "incarnation", i.number, "pids", i.pids)
 	e.answer()
+	e.hearCalls()
 	if i.stopping != nil {
 		e.stopTree(*i.stopping)
 	}
@@ -177,6 +183,7 @@ func (e *executor) exited(x event.Exit) {
 	i.cancel()
 	i.phase, i.exit, i.starting, i.tree = wire.PhaseExited, &x, false, nil
 	e.written(i.number)
+	e.hearCalls()
 	e.changed()
 	e.log.Info("exited", "incarnation", i.number, "class", x.Class, "status", x.Status, "stopped", x.Stopped, "text", x.Text)
 	e.answer()

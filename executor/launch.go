@@ -15,14 +15,18 @@ import (
 )
 
 // launch writes the files of a launch and starts its processes.
-func (e *executor) launch(ctx context.Context, dir string, l plan.Launch) (*process.Tree, error) {
+func (e *executor) launch(ctx context.Context, dir string, l plan.Launch) (*process.Tree, scene, error) {
 	work := filepath.Join(dir, workDir)
 	if e.Work.InPlace {
 		work = e.Work.Source
 	}
 	fill := e.filler(dir, work)
 	if err := write(dir, l.Files, fill); err != nil {
-		return nil, err
+		return nil, scene{}, err
+	}
+	agent, err := openAgent(dir, l.Peers)
+	if err != nil {
+		return nil, scene{}, err
 	}
 	argv := make([]string, len(l.Argv))
 	for i, a := range l.Argv {
@@ -43,7 +47,11 @@ func (e *executor) launch(ctx context.Context, dir string, l plan.Launch) (*proc
 			Stdout: logPath(dir, i, "out"), Stderr: logPath(dir, i, "err"),
 		})
 	}
-	return process.Start(ctx, spec)
+	if agent != nil {
+		e.wg.Go(func() { e.serveAgent(ctx, agent) }) // ctx lasts as long as the incarnation
+	}
+	tree, err := process.Start(ctx, spec)
+	return tree, scene{env: spec.Procs[0].Env, work: work}, err
 }
 
 func logPath(dir string, proc int, stream string) string {

@@ -57,6 +57,7 @@ func Self(verbs ...string) []string { return append([]string{"/proc/self/exe"}, 
 //
 //	run --context FILE [--hold FD]…
 //	guardian
+//	agent [options of ssh] NAME COMMAND…, or agent --await NAME
 //	the names of p.Births
 func Main(ctx context.Context, p Program, args []string) int {
 	if len(args) == 0 {
@@ -67,6 +68,9 @@ func Main(ctx context.Context, p Program, args []string) int {
 	case "guardian":
 		thrifty(p)
 		return process.Guard(p.Stdin, p.Stdout)
+	case "agent":
+		thrifty(p)
+		return reach(ctx, p, args[1:])
 	case "run":
 		return run(ctx, p, args[1:])
 	case "version":
@@ -138,6 +142,7 @@ func spend(ctx context.Context, p Program, born Born, hold holds, log *slog.Logg
 	defer settled()
 	err := Run(ctx, born.Context, Options{
 		Guardian: append(p.Self[:len(p.Self):len(p.Self)], "guardian"),
+		Agent:    append(p.Self[:len(p.Self):len(p.Self)], "agent"),
 		Log:      log, Version: version.String(), Environ: born.Environ, Hold: hold,
 		FS: born.FS, Published: born.Published,
 	})

@@ -31,7 +31,8 @@ const echoText = `(?i)` +
 	`|(unavailable|cancelled|aborted).*(peer|connect|coordination|rpc)` + // gRPC in TensorFlow
 	`|failed to connect to all addresses` +
 	`|heartbeat.*(timed? ?out|missed|failed)` +
-	`|end of file.*peer`
+	`|end of file.*peer` +
+	`|` + withWord // our own: a task that only waits for another
 
 // echo says whether the last lines of a task's output look like the echo of
 // another task's end.

@@ -50,6 +50,10 @@ func AddRoster(l *plan.Launch, p *plan.Plan, r *plan.Roster, id plan.TaskID, sco
 	} else {
 		f.Members = near(p, r, id)
 	}
+	f.Members = slices.Clone(f.Members)
+	for i := range f.Members {
+		f.Members[i].Control = "" // between executors
+	}
 	b, err := json.MarshalIndent(f, "", " ")
 	if err != nil {
 		return fmt.Errorf("%s: %s: %w", id, RosterFile, err)

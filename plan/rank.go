@@ -14,6 +14,7 @@ type Registration struct {
 	Node        string
 	Rack        string
 	Host        string
+	Control     string
 	Ports       map[string]int
 	Devices     []string
 	// Survivor says that the task runs, or ended well, under the last roster:
@@ -46,7 +47,7 @@ func BuildRoster(p *Plan, epoch int, reason string, present []Registration, last
 			continue // not of this job
 		}
 		m := Member{
-			Task: g.Task, Incarnation: g.Incarnation, Node: g.Node, Rack: g.Rack, Host: g.Host,
+			Task: g.Task, Incarnation: g.Incarnation, Node: g.Node, Rack: g.Rack, Host: g.Host, Control: g.Control,
 			Ports: g.Ports, Devices: g.Devices, Procs: role.Procs, Rank: -1, GroupRank: -1, LocalRank: -1,
 		}
 		survivor[g.Task] = g.Survivor

@@ -18,7 +18,8 @@ type Member struct {
 	Incarnation int            `json:"incarnation"`
 	Node        string         `json:"node"` // the backend's name of the node
 	Rack        string         `json:"rack,omitempty"`
-	Host        string         `json:"host"` // address that the other tasks reach
+	Host        string         `json:"host"`              // address that the other tasks reach
+	Control     string         `json:"control,omitempty"` // where its executor listens; not for tasks
 	Ports       map[string]int `json:"ports,omitempty"`
 	Devices     []string       `json:"devices,omitempty"`
 	Procs       int            `json:"procs"`
@@ -48,7 +49,15 @@ type Launch struct {
 	Expand  map[string]string   `json:"expand,omitempty"`  // values whose $VAR are replaced on the node
 	Procs   []map[string]string `json:"procs,omitempty"`   // variables of the i-th process alone; its length is the number of processes
 	Files   map[string][]byte   `json:"files,omitempty"`   // name → content, written into the task's own directory
+	Peers   map[string]Peer     `json:"peers,omitempty"`   // name → whom the task may reach through its executor
 	Publish map[string]string   `json:"publish,omitempty"` // key → value, made known when the task is ready
+}
+
+// Peer is another task's executor, whom this one may call on behalf of its task.
+type Peer struct {
+	Task        TaskID `json:"task"`
+	Incarnation int    `json:"incarnation"`
+	Control     string `json:"control"`
 }
 
 // Draft is what a framework may fill and check before the plan is final.

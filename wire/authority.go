@@ -104,9 +104,41 @@ func (a *Authority) Coordinator() (*tls.Config, error) {
 	}), nil
 }
 
-// Executor is the TLS side of an executor: for Dial and for its control port.
-// It accepts the job's coordinator and nobody else, whatever host that is on.
+// Executor is the TLS side of an executor that dials its coordinator. It accepts
+// the job's coordinator and nobody else, whatever host that is on.
 func Executor(authority, cert, key []byte) (*tls.Config, error) {
+	return own(authority, cert, key, func(self, peer Identity) error {
+		if peer.Job != self.Job || !peer.Task.IsZero() {
+			return fmt.Errorf("%s: not the coordinator of %s: %w", peer, self.Job, ErrIdentity)
+		}
+		return nil
+	})
+}
+
+// Control is the TLS side of an executor's control port: it accepts everybody of
+// the same job. What only a coordinator may say is checked when it is said.
+func Control(authority, cert, key []byte) (*tls.Config, error) {
+	return own(authority, cert, key, func(self, peer Identity) error {
+		if peer.Job != self.Job {
+			return fmt.Errorf("%s: not of %s: %w", peer, self.Job, ErrIdentity)
+		}
+		return nil
+	})
+}
+
+// Peer is the TLS side of an executor that dials another one of its job: that of
+// task, and nobody else.
+func Peer(authority, cert, key []byte, task plan.TaskID) (*tls.Config, error) {
+	return own(authority, cert, key, func(self, peer Identity) error {
+		if peer.Job != self.Job || peer.Task != task {
+			return fmt.Errorf("%s: not %s of %s: %w", peer, task, self.Job, ErrIdentity)
+		}
+		return nil
+	})
+}
+
+// own is a TLS side that shows an executor's certificate.
+func own(authority, cert, key []byte, check func(self, peer Identity) error) (*tls.Config, error) {
 	block, _ := pem.Decode(authority)
 	if block == nil {
 		return nil, errors.New("authority: not PEM")
@@ -123,12 +155,7 @@ func Executor(authority, cert, key []byte) (*tls.Config, error) {
 	if err != nil {
 		return nil, fmt.Errorf("certificate of the executor: %w", err)
 	}
-	return config(root, pair, func(peer Identity) error {
-		if peer.Job != self.Job || !peer.Task.IsZero() {
-			return fmt.Errorf("%s: not the coordinator of %s: %w", peer, self.Job, ErrIdentity)
-		}
-		return nil
-	}), nil
+	return config(root, pair, func(peer Identity) error { return check(self, peer) }), nil
 }
 
 func (a *Authority) issue(who Identity) ([]byte, *ecdsa.PrivateKey, error) {

@@ -53,13 +53,22 @@ func Nudge(ctx context.Context, control string, conf *tls.Config, term int64, ad
 	return nil
 }
 
-// ServeControl reads nudges until ctx is done. told must not wait.
-func ServeControl(ctx context.Context, ln net.Listener, conf *tls.Config, log *slog.Logger, told func(term int64, address string)) error {
+// Controlled is what an executor does with those who come to its control port.
+type Controlled struct {
+	// Told: a coordinator says where it is. It must not wait.
+	Told func(term int64, address string)
+	// Called: somebody of the job calls. It owns the stream and may take its time;
+	// ctx ends with ServeControl.
+	Called func(ctx context.Context, s *Stream, c Call)
+}
+
+// ServeControl reads nudges and calls until ctx is done. conf comes from Control.
+func ServeControl(ctx context.Context, ln net.Listener, conf *tls.Config, log *slog.Logger, do Controlled) error {
 	var wg sync.WaitGroup
 	defer wg.Wait()
 	stop := context.AfterFunc(ctx, func() { _ = ln.Close() })
 	defer stop()
-	few := make(chan struct{}, 4)
+	few, many := make(chan struct{}, 4), make(chan struct{}, calls)
 	for {
 		few <- struct{}{}
 		conn, err := ln.Accept()
@@ -77,36 +86,76 @@ func ServeControl(ctx context.Context, ln net.Listener, conf *tls.Config, log *s
 			return fmt.Errorf("control port %s: %w", ln.Addr(), err)
 		}
 		wg.Go(func() {
-			defer func() { <-few }()
-			n, err := listen(ctx, tls.Server(conn, conf))
-			if err != nil {
-				log.Debug("control connection refused", "from", conn.RemoteAddr(), "error", err)
-				return
+			tlsConn := tls.Server(conn, conf)
+			down, err := listen(ctx, tlsConn)
+			<-few
+			if err == nil && down.GetNudge() != nil {
+				err = tlsConn.Close()
 			}
-			told(n.GetTerm(), n.GetAddress())
+			switch {
+			case err != nil:
+				refuse(conn)
+				log.Debug("control connection refused", "from", conn.RemoteAddr(), "error", err)
+			case down.GetNudge() != nil:
+				do.Told(down.GetNudge().GetTerm(), down.GetNudge().GetAddress())
+			default:
+				serveCall(ctx, &Stream{conn: tlsConn}, callIn(down.GetCall()), many, do.Called)
+			}
 		})
 	}
 }
 
-func listen(ctx context.Context, conn *tls.Conn) (*pb.Nudge, error) {
+// refuse closes a connection so that the peer sees that it is no orderly end.
+func refuse(conn net.Conn) {
+	if c, ok := conn.(*net.TCPConn); ok {
+		_ = c.SetLinger(0)
+	}
+	_ = conn.Close()
+}
+
+// serveCall hands a call on, unless there are too many.
+func serveCall(ctx context.Context, s *Stream, c Call, many chan struct{}, called func(context.Context, *Stream, Call)) {
+	stop := context.AfterFunc(ctx, s.Abort)
+	defer stop()
+	select {
+	case many <- struct{}{}:
+		defer func() { <-many }()
+		called(ctx, s, c)
+	default:
+		s.Refuse(fmt.Sprintf("%d calls are under way already", cap(many)))
+	}
+}
+
+// listen makes the connection and reads its first frame: a nudge or a call.
+func listen(ctx context.Context, conn *tls.Conn) (*pb.Down, error) {
 	ctx, cancel := context.WithTimeout(ctx, nudge)
 	defer cancel()
-	stop := context.AfterFunc(ctx, func() { _ = conn.NetConn().Close() })
+	stop := context.AfterFunc(ctx, func() { refuse(conn.NetConn()) })
 	defer stop()
-	defer func() { _ = conn.NetConn().Close() }()
 	if err := conn.HandshakeContext(ctx); err != nil {
 		return nil, err
 	}
-	var down pb.Down
-	if err := decode(conn, &down, Limits{}.filled().Up); err != nil {
+	who, err := peer(conn.ConnectionState())
+	if err != nil {
 		return nil, err
 	}
-	n := down.GetNudge()
-	if n == nil {
+	down := new(pb.Down)
+	if err := decode(conn, down, Limits{}.filled().Up); err != nil {
+		return nil, err
+	}
+	var version int32
+	switch {
+	case down.GetNudge() != nil && !who.Task.IsZero():
+		return nil, fmt.Errorf("control port: %s: only a coordinator may say where it is: %w", who, ErrIdentity)
+	case down.GetNudge() != nil:
+		version = down.GetNudge().GetVersion()
+	case down.GetCall() != nil:
+		version = down.GetCall().GetVersion()
+	default:
 		return nil, fmt.Errorf("control port: %w", ErrGarbage)
 	}
-	if n.GetVersion() != Version {
-		return nil, fmt.Errorf("control port: executor speaks version %d, coordinator version %d: %w", Version, n.GetVersion(), ErrVersion)
+	if version != Version {
+		return nil, fmt.Errorf("control port: executor speaks version %d, %s version %d: %w", Version, who, version, ErrVersion)
 	}
-	return n, conn.Close()
+	return down, nil
 }

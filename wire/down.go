@@ -77,6 +77,12 @@ func launchOut(l plan.Launch) *pb.Launch {
 	for _, vars := range l.Procs {
 		out.Procs = append(out.Procs, &pb.Vars{Values: vars})
 	}
+	for name, p := range l.Peers {
+		if out.Peers == nil {
+			out.Peers = map[string]*pb.Peer{}
+		}
+		out.Peers[name] = &pb.Peer{Role: p.Task.Role, Index: int64(p.Task.Index), Incarnation: int64(p.Incarnation), Control: p.Control}
+	}
 	return out
 }
 
@@ -84,6 +90,13 @@ func launchIn(l *pb.Launch) plan.Launch {
 	out := plan.Launch{Argv: l.GetArgv(), Env: l.GetEnv(), Default: l.GetDefaults(), Expand: l.GetExpand(), Files: l.GetFiles(), Publish: l.GetPublish()}
 	for _, vars := range l.GetProcs() {
 		out.Procs = append(out.Procs, vars.GetValues())
+	}
+	for name, p := range l.GetPeers() {
+		if out.Peers == nil {
+			out.Peers = map[string]plan.Peer{}
+		}
+		out.Peers[name] = plan.Peer{Task: plan.TaskID{Role: p.GetRole(), Index: int(p.GetIndex())},
+			Incarnation: int(p.GetIncarnation()), Control: p.GetControl()}
 	}
 	return out
 }

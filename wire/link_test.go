@@ -385,11 +385,11 @@ func TestANudgeReachesAnExecutor(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	told := make(chan string, 10)
 	var wg sync.WaitGroup
-	conf := s.executor(worker)
+	conf := s.control(worker)
 	wg.Go(func() {
-		if err := ServeControl(ctx, ln, conf, quiet, func(term int64, address string) {
+		if err := ServeControl(ctx, ln, conf, quiet, Controlled{Told: func(term int64, address string) {
 			told <- fmt.Sprint(term, " ", address)
-		}); err != nil {
+		}}); err != nil {
 			t.Error(err)
 		}
 	})

@@ -113,13 +113,18 @@ func newSite(t testing.TB, d *desk, limits Limits) *site {
 	return s
 }
 
-func (s *site) executor(task plan.TaskID) *tls.Config {
+func (s *site) executor(task plan.TaskID) *tls.Config { return s.side(task, Executor) }
+
+func (s *site) control(task plan.TaskID) *tls.Config { return s.side(task, Control) }
+
+// side is one of an executor's TLS sides.
+func (s *site) side(task plan.TaskID, kind func(authority, cert, key []byte) (*tls.Config, error)) *tls.Config {
 	s.t.Helper()
 	cert, key, err := s.auth.Issue(task)
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	conf, err := Executor(s.auth.Certificate(), cert, key)
+	conf, err := kind(s.auth.Certificate(), cert, key)
 	if err != nil {
 		s.t.Fatal(err)
 	}

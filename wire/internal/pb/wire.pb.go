@@ -254,6 +254,7 @@ type Down struct {
 	//	*Down_Quit
 	//	*Down_OpenLog
 	//	*Down_Nudge
+	//	*Down_Call
 	Kind          isDown_Kind `protobuf_oneof:"kind"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -386,6 +387,15 @@ func (x *Down) GetNudge() *Nudge {
 	return nil
 }
 
+func (x *Down) GetCall() *Call {
+	if x != nil {
+		if x, ok := x.Kind.(*Down_Call); ok {
+			return x.Call
+		}
+	}
+	return nil
+}
+
 type isDown_Kind interface {
 	isDown_Kind()
 }
@@ -430,6 +440,10 @@ type Down_Nudge struct {
 	Nudge *Nudge `protobuf:"bytes,10,opt,name=nudge,oneof"`
 }
 
+type Down_Call struct {
+	Call *Call `protobuf:"bytes,11,opt,name=call,oneof"`
+}
+
 func (*Down_Refusal) isDown_Kind() {}
 
 func (*Down_Welcome) isDown_Kind() {}
@@ -449,6 +463,8 @@ func (*Down_Quit) isDown_Kind() {}
 func (*Down_OpenLog) isDown_Kind() {}
 
 func (*Down_Nudge) isDown_Kind() {}
+
+func (*Down_Call) isDown_Kind() {}
 
 type Hello struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -1795,6 +1811,7 @@ type Launch struct {
 	Files         map[string][]byte      `protobuf:"bytes,5,rep,name=files" json:"files,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	Defaults      map[string]string      `protobuf:"bytes,6,rep,name=defaults" json:"defaults,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	Publish       map[string]string      `protobuf:"bytes,7,rep,name=publish" json:"publish,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	Peers         map[string]*Peer       `protobuf:"bytes,8,rep,name=peers" json:"peers,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1878,6 +1895,81 @@ func (x *Launch) GetPublish() map[string]string {
 	return nil
 }
 
+func (x *Launch) GetPeers() map[string]*Peer {
+	if x != nil {
+		return x.Peers
+	}
+	return nil
+}
+
+type Peer struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Role          string                 `protobuf:"bytes,1,opt,name=role" json:"role,omitempty"`
+	Index         int64                  `protobuf:"varint,2,opt,name=index" json:"index,omitempty"`
+	Incarnation   int64                  `protobuf:"varint,3,opt,name=incarnation" json:"incarnation,omitempty"`
+	Control       string                 `protobuf:"bytes,4,opt,name=control" json:"control,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Peer) Reset() {
+	*x = Peer{}
+	mi := &file_wire_proto_msgTypes[22]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Peer) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Peer) ProtoMessage() {}
+
+func (x *Peer) ProtoReflect() protoreflect.Message {
+	mi := &file_wire_proto_msgTypes[22]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Peer.ProtoReflect.Descriptor instead.
+func (*Peer) Descriptor() ([]byte, []int) {
+	return file_wire_proto_rawDescGZIP(), []int{22}
+}
+
+func (x *Peer) GetRole() string {
+	if x != nil {
+		return x.Role
+	}
+	return ""
+}
+
+func (x *Peer) GetIndex() int64 {
+	if x != nil {
+		return x.Index
+	}
+	return 0
+}
+
+func (x *Peer) GetIncarnation() int64 {
+	if x != nil {
+		return x.Incarnation
+	}
+	return 0
+}
+
+func (x *Peer) GetControl() string {
+	if x != nil {
+		return x.Control
+	}
+	return ""
+}
+
 type Vars struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Values        map[string]string      `protobuf:"bytes,1,rep,name=values" json:"values,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
@@ -1887,7 +1979,7 @@ type Vars struct {
 
 func (x *Vars) Reset() {
 	*x = Vars{}
-	mi := &file_wire_proto_msgTypes[22]
+	mi := &file_wire_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1899,7 +1991,7 @@ func (x *Vars) String() string {
 func (*Vars) ProtoMessage() {}
 
 func (x *Vars) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[22]
+	mi := &file_wire_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1912,7 +2004,7 @@ func (x *Vars) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Vars.ProtoReflect.Descriptor instead.
 func (*Vars) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{22}
+	return file_wire_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *Vars) GetValues() map[string]string {
@@ -1935,7 +2027,7 @@ type Stop struct {
 
 func (x *Stop) Reset() {
 	*x = Stop{}
-	mi := &file_wire_proto_msgTypes[23]
+	mi := &file_wire_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1947,7 +2039,7 @@ func (x *Stop) String() string {
 func (*Stop) ProtoMessage() {}
 
 func (x *Stop) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[23]
+	mi := &file_wire_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1960,7 +2052,7 @@ func (x *Stop) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Stop.ProtoReflect.Descriptor instead.
 func (*Stop) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{23}
+	return file_wire_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *Stop) GetIncarnation() int64 {
@@ -2009,7 +2101,7 @@ type Signal struct {
 
 func (x *Signal) Reset() {
 	*x = Signal{}
-	mi := &file_wire_proto_msgTypes[24]
+	mi := &file_wire_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2021,7 +2113,7 @@ func (x *Signal) String() string {
 func (*Signal) ProtoMessage() {}
 
 func (x *Signal) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[24]
+	mi := &file_wire_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2034,7 +2126,7 @@ func (x *Signal) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Signal.ProtoReflect.Descriptor instead.
 func (*Signal) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{24}
+	return file_wire_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *Signal) GetRequest() string {
@@ -2067,7 +2159,7 @@ type Quit struct {
 
 func (x *Quit) Reset() {
 	*x = Quit{}
-	mi := &file_wire_proto_msgTypes[25]
+	mi := &file_wire_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2079,7 +2171,7 @@ func (x *Quit) String() string {
 func (*Quit) ProtoMessage() {}
 
 func (x *Quit) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[25]
+	mi := &file_wire_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2092,7 +2184,7 @@ func (x *Quit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Quit.ProtoReflect.Descriptor instead.
 func (*Quit) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{25}
+	return file_wire_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *Quit) GetReason() string {
@@ -2116,7 +2208,7 @@ type OpenLog struct {
 
 func (x *OpenLog) Reset() {
 	*x = OpenLog{}
-	mi := &file_wire_proto_msgTypes[26]
+	mi := &file_wire_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2128,7 +2220,7 @@ func (x *OpenLog) String() string {
 func (*OpenLog) ProtoMessage() {}
 
 func (x *OpenLog) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[26]
+	mi := &file_wire_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2141,7 +2233,7 @@ func (x *OpenLog) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OpenLog.ProtoReflect.Descriptor instead.
 func (*OpenLog) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{26}
+	return file_wire_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *OpenLog) GetStream() string {
@@ -2199,7 +2291,7 @@ type Nudge struct {
 
 func (x *Nudge) Reset() {
 	*x = Nudge{}
-	mi := &file_wire_proto_msgTypes[27]
+	mi := &file_wire_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2211,7 +2303,7 @@ func (x *Nudge) String() string {
 func (*Nudge) ProtoMessage() {}
 
 func (x *Nudge) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[27]
+	mi := &file_wire_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2224,7 +2316,7 @@ func (x *Nudge) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Nudge.ProtoReflect.Descriptor instead.
 func (*Nudge) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{27}
+	return file_wire_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *Nudge) GetVersion() int32 {
@@ -2244,6 +2336,187 @@ func (x *Nudge) GetTerm() int64 {
 func (x *Nudge) GetAddress() string {
 	if x != nil {
 		return x.Address
+	}
+	return ""
+}
+
+// Call comes on the executor's control port, or on the socket that it has in its
+// task's directory: run a command in the task's tree, or without one wait until
+// the incarnation has ended. Frames of Flow follow in both directions.
+type Call struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Version       int32                  `protobuf:"varint,1,opt,name=version" json:"version,omitempty"`
+	Peer          string                 `protobuf:"bytes,2,opt,name=peer" json:"peer,omitempty"`
+	Incarnation   int64                  `protobuf:"varint,3,opt,name=incarnation" json:"incarnation,omitempty"`
+	Argv          []string               `protobuf:"bytes,4,rep,name=argv" json:"argv,omitempty"`
+	Env           map[string]string      `protobuf:"bytes,5,rep,name=env" json:"env,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Call) Reset() {
+	*x = Call{}
+	mi := &file_wire_proto_msgTypes[29]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Call) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Call) ProtoMessage() {}
+
+func (x *Call) ProtoReflect() protoreflect.Message {
+	mi := &file_wire_proto_msgTypes[29]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Call.ProtoReflect.Descriptor instead.
+func (*Call) Descriptor() ([]byte, []int) {
+	return file_wire_proto_rawDescGZIP(), []int{29}
+}
+
+func (x *Call) GetVersion() int32 {
+	if x != nil {
+		return x.Version
+	}
+	return 0
+}
+
+func (x *Call) GetPeer() string {
+	if x != nil {
+		return x.Peer
+	}
+	return ""
+}
+
+func (x *Call) GetIncarnation() int64 {
+	if x != nil {
+		return x.Incarnation
+	}
+	return 0
+}
+
+func (x *Call) GetArgv() []string {
+	if x != nil {
+		return x.Argv
+	}
+	return nil
+}
+
+func (x *Call) GetEnv() map[string]string {
+	if x != nil {
+		return x.Env
+	}
+	return nil
+}
+
+// Flow is one frame of a call. Each holds what it has; there is no order among
+// the fields of one frame.
+type Flow struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Stdin         []byte                 `protobuf:"bytes,1,opt,name=stdin" json:"stdin,omitempty"`
+	StdinEnd      bool                   `protobuf:"varint,2,opt,name=stdin_end,json=stdinEnd" json:"stdin_end,omitempty"`
+	Signal        string                 `protobuf:"bytes,3,opt,name=signal" json:"signal,omitempty"`
+	Stdout        []byte                 `protobuf:"bytes,4,opt,name=stdout" json:"stdout,omitempty"`
+	Stderr        []byte                 `protobuf:"bytes,5,opt,name=stderr" json:"stderr,omitempty"`
+	Taken         int64                  `protobuf:"varint,6,opt,name=taken" json:"taken,omitempty"`
+	Exit          *Exit                  `protobuf:"bytes,7,opt,name=exit" json:"exit,omitempty"`
+	Refused       string                 `protobuf:"bytes,8,opt,name=refused" json:"refused,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Flow) Reset() {
+	*x = Flow{}
+	mi := &file_wire_proto_msgTypes[30]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Flow) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Flow) ProtoMessage() {}
+
+func (x *Flow) ProtoReflect() protoreflect.Message {
+	mi := &file_wire_proto_msgTypes[30]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Flow.ProtoReflect.Descriptor instead.
+func (*Flow) Descriptor() ([]byte, []int) {
+	return file_wire_proto_rawDescGZIP(), []int{30}
+}
+
+func (x *Flow) GetStdin() []byte {
+	if x != nil {
+		return x.Stdin
+	}
+	return nil
+}
+
+func (x *Flow) GetStdinEnd() bool {
+	if x != nil {
+		return x.StdinEnd
+	}
+	return false
+}
+
+func (x *Flow) GetSignal() string {
+	if x != nil {
+		return x.Signal
+	}
+	return ""
+}
+
+func (x *Flow) GetStdout() []byte {
+	if x != nil {
+		return x.Stdout
+	}
+	return nil
+}
+
+func (x *Flow) GetStderr() []byte {
+	if x != nil {
+		return x.Stderr
+	}
+	return nil
+}
+
+func (x *Flow) GetTaken() int64 {
+	if x != nil {
+		return x.Taken
+	}
+	return 0
+}
+
+func (x *Flow) GetExit() *Exit {
+	if x != nil {
+		return x.Exit
+	}
+	return nil
+}
+
+func (x *Flow) GetRefused() string {
+	if x != nil {
+		return x.Refused
 	}
 	return ""
 }
@@ -2268,7 +2541,7 @@ const file_wire_proto_rawDesc = "" +
 	"\tsignalled\x18\t \x01(\v2\x16.muster.wire.SignalledH\x00R\tsignalled\x124\n" +
 	"\tlog_hello\x18\n" +
 	" \x01(\v2\x15.muster.wire.LogHelloH\x00R\blogHelloB\x06\n" +
-	"\x04kind\"\xd9\x03\n" +
+	"\x04kind\"\x82\x04\n" +
 	"\x04Down\x120\n" +
 	"\arefusal\x18\x01 \x01(\v2\x14.muster.wire.RefusalH\x00R\arefusal\x120\n" +
 	"\awelcome\x18\x02 \x01(\v2\x14.muster.wire.WelcomeH\x00R\awelcome\x12'\n" +
@@ -2280,7 +2553,8 @@ const file_wire_proto_rawDesc = "" +
 	"\x04quit\x18\b \x01(\v2\x11.muster.wire.QuitH\x00R\x04quit\x121\n" +
 	"\bopen_log\x18\t \x01(\v2\x14.muster.wire.OpenLogH\x00R\aopenLog\x12*\n" +
 	"\x05nudge\x18\n" +
-	" \x01(\v2\x12.muster.wire.NudgeH\x00R\x05nudgeB\x06\n" +
+	" \x01(\v2\x12.muster.wire.NudgeH\x00R\x05nudge\x12'\n" +
+	"\x04call\x18\v \x01(\v2\x11.muster.wire.CallH\x00R\x04callB\x06\n" +
 	"\x04kind\"\xd5\x03\n" +
 	"\x05Hello\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\x05R\aversion\x12\x16\n" +
@@ -2394,7 +2668,7 @@ const file_wire_proto_rawDesc = "" +
 	"\x05Start\x12 \n" +
 	"\vincarnation\x18\x01 \x01(\x03R\vincarnation\x12\x14\n" +
 	"\x05epoch\x18\x02 \x01(\x03R\x05epoch\x12+\n" +
-	"\x06launch\x18\x03 \x01(\v2\x13.muster.wire.LaunchR\x06launch\"\x85\x05\n" +
+	"\x06launch\x18\x03 \x01(\v2\x13.muster.wire.LaunchR\x06launch\"\x88\x06\n" +
 	"\x06Launch\x12\x12\n" +
 	"\x04argv\x18\x01 \x03(\tR\x04argv\x12.\n" +
 	"\x03env\x18\x02 \x03(\v2\x1c.muster.wire.Launch.EnvEntryR\x03env\x127\n" +
@@ -2402,7 +2676,8 @@ const file_wire_proto_rawDesc = "" +
 	"\x05procs\x18\x04 \x03(\v2\x11.muster.wire.VarsR\x05procs\x124\n" +
 	"\x05files\x18\x05 \x03(\v2\x1e.muster.wire.Launch.FilesEntryR\x05files\x12=\n" +
 	"\bdefaults\x18\x06 \x03(\v2!.muster.wire.Launch.DefaultsEntryR\bdefaults\x12:\n" +
-	"\apublish\x18\a \x03(\v2 .muster.wire.Launch.PublishEntryR\apublish\x1a6\n" +
+	"\apublish\x18\a \x03(\v2 .muster.wire.Launch.PublishEntryR\apublish\x124\n" +
+	"\x05peers\x18\b \x03(\v2\x1e.muster.wire.Launch.PeersEntryR\x05peers\x1a6\n" +
 	"\bEnvEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\x1a9\n" +
@@ -2418,7 +2693,16 @@ const file_wire_proto_rawDesc = "" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\x1a:\n" +
 	"\fPublishEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"x\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\x1aK\n" +
+	"\n" +
+	"PeersEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12'\n" +
+	"\x05value\x18\x02 \x01(\v2\x11.muster.wire.PeerR\x05value:\x028\x01\"l\n" +
+	"\x04Peer\x12\x12\n" +
+	"\x04role\x18\x01 \x01(\tR\x04role\x12\x14\n" +
+	"\x05index\x18\x02 \x01(\x03R\x05index\x12 \n" +
+	"\vincarnation\x18\x03 \x01(\x03R\vincarnation\x12\x18\n" +
+	"\acontrol\x18\x04 \x01(\tR\acontrol\"x\n" +
 	"\x04Vars\x125\n" +
 	"\x06values\x18\x01 \x03(\v2\x1d.muster.wire.Vars.ValuesEntryR\x06values\x1a9\n" +
 	"\vValuesEntry\x12\x10\n" +
@@ -2446,7 +2730,25 @@ const file_wire_proto_rawDesc = "" +
 	"\x05Nudge\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\x05R\aversion\x12\x12\n" +
 	"\x04term\x18\x02 \x01(\x03R\x04term\x12\x18\n" +
-	"\aaddress\x18\x03 \x01(\tR\aaddressB:Z1github.com/muster-project/muster/wire/internal/pb\x92\x03\x04\b\x02 \x03b\beditionsp\xe8\a"
+	"\aaddress\x18\x03 \x01(\tR\aaddress\"\xd0\x01\n" +
+	"\x04Call\x12\x18\n" +
+	"\aversion\x18\x01 \x01(\x05R\aversion\x12\x12\n" +
+	"\x04peer\x18\x02 \x01(\tR\x04peer\x12 \n" +
+	"\vincarnation\x18\x03 \x01(\x03R\vincarnation\x12\x12\n" +
+	"\x04argv\x18\x04 \x03(\tR\x04argv\x12,\n" +
+	"\x03env\x18\x05 \x03(\v2\x1a.muster.wire.Call.EnvEntryR\x03env\x1a6\n" +
+	"\bEnvEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xd8\x01\n" +
+	"\x04Flow\x12\x14\n" +
+	"\x05stdin\x18\x01 \x01(\fR\x05stdin\x12\x1b\n" +
+	"\tstdin_end\x18\x02 \x01(\bR\bstdinEnd\x12\x16\n" +
+	"\x06signal\x18\x03 \x01(\tR\x06signal\x12\x16\n" +
+	"\x06stdout\x18\x04 \x01(\fR\x06stdout\x12\x16\n" +
+	"\x06stderr\x18\x05 \x01(\fR\x06stderr\x12\x14\n" +
+	"\x05taken\x18\x06 \x01(\x03R\x05taken\x12%\n" +
+	"\x04exit\x18\a \x01(\v2\x11.muster.wire.ExitR\x04exit\x12\x18\n" +
+	"\arefused\x18\b \x01(\tR\arefusedB:Z1github.com/muster-project/muster/wire/internal/pb\x92\x03\x04\b\x02 \x03b\beditionsp\xe8\a"
 
 var (
 	file_wire_proto_rawDescOnce sync.Once
@@ -2460,7 +2762,7 @@ func file_wire_proto_rawDescGZIP() []byte {
 	return file_wire_proto_rawDescData
 }
 
-var file_wire_proto_msgTypes = make([]protoimpl.MessageInfo, 37)
+var file_wire_proto_msgTypes = make([]protoimpl.MessageInfo, 42)
 var file_wire_proto_goTypes = []any{
 	(*Up)(nil),         // 0: muster.wire.Up
 	(*Down)(nil),       // 1: muster.wire.Down
@@ -2484,21 +2786,26 @@ var file_wire_proto_goTypes = []any{
 	(*Port)(nil),       // 19: muster.wire.Port
 	(*Start)(nil),      // 20: muster.wire.Start
 	(*Launch)(nil),     // 21: muster.wire.Launch
-	(*Vars)(nil),       // 22: muster.wire.Vars
-	(*Stop)(nil),       // 23: muster.wire.Stop
-	(*Signal)(nil),     // 24: muster.wire.Signal
-	(*Quit)(nil),       // 25: muster.wire.Quit
-	(*OpenLog)(nil),    // 26: muster.wire.OpenLog
-	(*Nudge)(nil),      // 27: muster.wire.Nudge
-	nil,                // 28: muster.wire.Hello.PortsEntry
-	nil,                // 29: muster.wire.Progress.ValuesEntry
-	nil,                // 30: muster.wire.Registered.PortsEntry
-	nil,                // 31: muster.wire.Launch.EnvEntry
-	nil,                // 32: muster.wire.Launch.ExpandEntry
-	nil,                // 33: muster.wire.Launch.FilesEntry
-	nil,                // 34: muster.wire.Launch.DefaultsEntry
-	nil,                // 35: muster.wire.Launch.PublishEntry
-	nil,                // 36: muster.wire.Vars.ValuesEntry
+	(*Peer)(nil),       // 22: muster.wire.Peer
+	(*Vars)(nil),       // 23: muster.wire.Vars
+	(*Stop)(nil),       // 24: muster.wire.Stop
+	(*Signal)(nil),     // 25: muster.wire.Signal
+	(*Quit)(nil),       // 26: muster.wire.Quit
+	(*OpenLog)(nil),    // 27: muster.wire.OpenLog
+	(*Nudge)(nil),      // 28: muster.wire.Nudge
+	(*Call)(nil),       // 29: muster.wire.Call
+	(*Flow)(nil),       // 30: muster.wire.Flow
+	nil,                // 31: muster.wire.Hello.PortsEntry
+	nil,                // 32: muster.wire.Progress.ValuesEntry
+	nil,                // 33: muster.wire.Registered.PortsEntry
+	nil,                // 34: muster.wire.Launch.EnvEntry
+	nil,                // 35: muster.wire.Launch.ExpandEntry
+	nil,                // 36: muster.wire.Launch.FilesEntry
+	nil,                // 37: muster.wire.Launch.DefaultsEntry
+	nil,                // 38: muster.wire.Launch.PublishEntry
+	nil,                // 39: muster.wire.Launch.PeersEntry
+	nil,                // 40: muster.wire.Vars.ValuesEntry
+	nil,                // 41: muster.wire.Call.EnvEntry
 }
 var file_wire_proto_depIdxs = []int32{
 	2,  // 0: muster.wire.Up.hello:type_name -> muster.wire.Hello
@@ -2516,33 +2823,38 @@ var file_wire_proto_depIdxs = []int32{
 	8,  // 12: muster.wire.Down.pong:type_name -> muster.wire.Pong
 	18, // 13: muster.wire.Down.prepare:type_name -> muster.wire.Prepare
 	20, // 14: muster.wire.Down.start:type_name -> muster.wire.Start
-	23, // 15: muster.wire.Down.stop:type_name -> muster.wire.Stop
-	24, // 16: muster.wire.Down.signal:type_name -> muster.wire.Signal
-	25, // 17: muster.wire.Down.quit:type_name -> muster.wire.Quit
-	26, // 18: muster.wire.Down.open_log:type_name -> muster.wire.OpenLog
-	27, // 19: muster.wire.Down.nudge:type_name -> muster.wire.Nudge
-	28, // 20: muster.wire.Hello.ports:type_name -> muster.wire.Hello.PortsEntry
-	16, // 21: muster.wire.Hello.exit:type_name -> muster.wire.Exit
-	9,  // 22: muster.wire.Beat.usage:type_name -> muster.wire.Usage
-	10, // 23: muster.wire.Beat.progress:type_name -> muster.wire.Progress
-	29, // 24: muster.wire.Progress.values:type_name -> muster.wire.Progress.ValuesEntry
-	30, // 25: muster.wire.Registered.ports:type_name -> muster.wire.Registered.PortsEntry
-	16, // 26: muster.wire.Registered.exit:type_name -> muster.wire.Exit
-	16, // 27: muster.wire.Exited.exit:type_name -> muster.wire.Exit
-	19, // 28: muster.wire.Prepare.ports:type_name -> muster.wire.Port
-	21, // 29: muster.wire.Start.launch:type_name -> muster.wire.Launch
-	31, // 30: muster.wire.Launch.env:type_name -> muster.wire.Launch.EnvEntry
-	32, // 31: muster.wire.Launch.expand:type_name -> muster.wire.Launch.ExpandEntry
-	22, // 32: muster.wire.Launch.procs:type_name -> muster.wire.Vars
-	33, // 33: muster.wire.Launch.files:type_name -> muster.wire.Launch.FilesEntry
-	34, // 34: muster.wire.Launch.defaults:type_name -> muster.wire.Launch.DefaultsEntry
-	35, // 35: muster.wire.Launch.publish:type_name -> muster.wire.Launch.PublishEntry
-	36, // 36: muster.wire.Vars.values:type_name -> muster.wire.Vars.ValuesEntry
-	37, // [37:37] is the sub-list for method output_type
-	37, // [37:37] is the sub-list for method input_type
-	37, // [37:37] is the sub-list for extension type_name
-	37, // [37:37] is the sub-list for extension extendee
-	0,  // [0:37] is the sub-list for field type_name
+	24, // 15: muster.wire.Down.stop:type_name -> muster.wire.Stop
+	25, // 16: muster.wire.Down.signal:type_name -> muster.wire.Signal
+	26, // 17: muster.wire.Down.quit:type_name -> muster.wire.Quit
+	27, // 18: muster.wire.Down.open_log:type_name -> muster.wire.OpenLog
+	28, // 19: muster.wire.Down.nudge:type_name -> muster.wire.Nudge
+	29, // 20: muster.wire.Down.call:type_name -> muster.wire.Call
+	31, // 21: muster.wire.Hello.ports:type_name -> muster.wire.Hello.PortsEntry
+	16, // 22: muster.wire.Hello.exit:type_name -> muster.wire.Exit
+	9,  // 23: muster.wire.Beat.usage:type_name -> muster.wire.Usage
+	10, // 24: muster.wire.Beat.progress:type_name -> muster.wire.Progress
+	32, // 25: muster.wire.Progress.values:type_name -> muster.wire.Progress.ValuesEntry
+	33, // 26: muster.wire.Registered.ports:type_name -> muster.wire.Registered.PortsEntry
+	16, // 27: muster.wire.Registered.exit:type_name -> muster.wire.Exit
+	16, // 28: muster.wire.Exited.exit:type_name -> muster.wire.Exit
+	19, // 29: muster.wire.Prepare.ports:type_name -> muster.wire.Port
+	21, // 30: muster.wire.Start.launch:type_name -> muster.wire.Launch
+	34, // 31: muster.wire.Launch.env:type_name -> muster.wire.Launch.EnvEntry
+	35, // 32: muster.wire.Launch.expand:type_name -> muster.wire.Launch.ExpandEntry
+	23, // 33: muster.wire.Launch.procs:type_name -> muster.wire.Vars
+	36, // 34: muster.wire.Launch.files:type_name -> muster.wire.Launch.FilesEntry
+	37, // 35: muster.wire.Launch.defaults:type_name -> muster.wire.Launch.DefaultsEntry
+	38, // 36: muster.wire.Launch.publish:type_name -> muster.wire.Launch.PublishEntry
+	39, // 37: muster.wire.Launch.peers:type_name -> muster.wire.Launch.PeersEntry
+	40, // 38: muster.wire.Vars.values:type_name -> muster.wire.Vars.ValuesEntry
+	41, // 39: muster.wire.Call.env:type_name -> muster.wire.Call.EnvEntry
+	16, // 40: muster.wire.Flow.exit:type_name -> muster.wire.Exit
+	22, // 41: muster.wire.Launch.PeersEntry.value:type_name -> muster.wire.Peer
+	42, // [42:42] is the sub-list for method output_type
+	42, // [42:42] is the sub-list for method input_type
+	42, // [42:42] is the sub-list for extension type_name
+	42, // [42:42] is the sub-list for extension extendee
+	0,  // [0:42] is the sub-list for field type_name
 }
 
 func init() { file_wire_proto_init() }
@@ -2573,6 +2885,7 @@ func file_wire_proto_init() {
 		(*Down_Quit)(nil),
 		(*Down_OpenLog)(nil),
 		(*Down_Nudge)(nil),
+		(*Down_Call)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
@@ -2580,7 +2893,7 @@ func file_wire_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_wire_proto_rawDesc), len(file_wire_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   37,
+			NumMessages:   42,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
