@@ -14,11 +14,12 @@ type helper struct {
 // helpers lists the names with a meaning. A parameter server that dies takes
 // the model along, so its job stops. An evaluator that dies harms nobody, but
 // nobody should be told of success either: its job goes on and then fails.
-// TensorBoard is a view on the job and no part of its result.
+// TensorBoard and a notebook are views on the job and no part of its result.
 var helpers = map[string]helper{
 	"ps":          {onFailure: spec.FailureStop, scope: spec.ScopeJob},
 	"evaluator":   {onFailure: spec.FailureTolerate, scope: spec.ScopeTask},
 	"tensorboard": {onFailure: spec.FailureIgnore, scope: spec.ScopeTask},
+	"notebook":    {onFailure: spec.FailureIgnore, scope: spec.ScopeTask},
 	"sidecar":     {onFailure: spec.FailureIgnore, scope: spec.ScopeTask},
 }
 

@@ -38,8 +38,8 @@ func TestPoliciesFollowNames(t *testing.T) {
 	}{
 		"workers alone": {spec.Roles{role("worker", 2)}, map[string]policy{"worker": work}},
 		"chief and its helpers": {
-			spec.Roles{role("chief", 1), role("worker", 2), role("ps", 1), role("evaluator", 1), role("tensorboard", 1), role("sidecar", 1)},
-			map[string]policy{"chief": chief, "worker": beside, "ps": ps, "evaluator": evaluator, "tensorboard": board, "sidecar": board},
+			spec.Roles{role("chief", 1), role("worker", 2), role("ps", 1), role("evaluator", 1), role("tensorboard", 1), role("notebook", 1), role("sidecar", 1)},
+			map[string]policy{"chief": chief, "worker": beside, "ps": ps, "evaluator": evaluator, "tensorboard": board, "notebook": board, "sidecar": board},
 		},
 		"master is a chief": {
 			spec.Roles{role("master", 1), role("worker", 2)}, map[string]policy{"master": chief, "worker": beside},
@@ -47,7 +47,8 @@ func TestPoliciesFollowNames(t *testing.T) {
 		"workers with parameter servers": {
 			spec.Roles{role("worker", 2), role("ps", 1)}, map[string]policy{"worker": work, "ps": ps},
 		},
-		"a helper alone is the work": {spec.Roles{role("tensorboard", 1)}, map[string]policy{"tensorboard": work}},
+		"a notebook alone is the work": {spec.Roles{role("notebook", 1)}, map[string]policy{"notebook": work}},
+		"a helper alone is the work":   {spec.Roles{role("tensorboard", 1)}, map[string]policy{"tensorboard": work}},
 		"another role that ends the job is a chief too": {
 			spec.Roles{with(role("driver", 1), func(r *spec.Role) { r.EndsJob = yesNo(true) }), role("worker", 1)},
 			map[string]policy{"driver": chief, "worker": beside},

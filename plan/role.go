@@ -71,12 +71,21 @@ func fillRole(name string, r *spec.Role) Role {
 		OnPreempt:    r.OnPreempt,
 		StopGrace:    cmp.Or(r.StopGrace, defaultGrace),
 		Linger:       r.Linger,
+		Progress:     r.Progress,
 	}
 	if r.Restarts != nil {
 		out.Restarts = *r.Restarts
 	}
 	for _, port := range slices.Sorted(maps.Keys(r.Ports)) {
 		out.Ports = append(out.Ports, Port{Name: port, Number: r.Ports[port]})
+	}
+	if own := spec.DefaultCommand(name); !own.IsZero() {
+		if r.Command.IsZero() {
+			out.Command = own
+		}
+		if len(out.Ports) == 0 {
+			out.Ports = []Port{{Name: "main"}}
+		}
 	}
 	for _, a := range r.After {
 		a.Is = cmp.Or(a.Is, spec.Started)
