@@ -7,6 +7,9 @@ import (
 
 	"github.com/muster-project/muster/framework"
 	"github.com/muster-project/muster/framework/horovod"
+	"github.com/muster-project/muster/framework/jax"
+	"github.com/muster-project/muster/framework/mxnet"
+	"github.com/muster-project/muster/framework/paddle"
 	"github.com/muster-project/muster/framework/plain"
 	"github.com/muster-project/muster/framework/pytorch"
 	"github.com/muster-project/muster/framework/tensorflow"
@@ -20,6 +23,9 @@ var frameworks = []framework.Framework{
 	pytorch.Framework{},
 	tensorflow.Framework{},
 	horovod.Framework{},
+	jax.Framework{},
+	mxnet.Framework{},
+	paddle.Framework{},
 }
 
 // backends are the names that --on takes.

@@ -10,10 +10,11 @@ import (
 
 // AddPorts gives a role a port for each process of a task, for frameworks whose
 // processes each listen: name for the first, name-1, name-2 and so on for the
-// others. They come before the author's own ports, as in AddPort.
-func AddPorts(r *plan.Role, name string) {
-	for i := r.Procs - 1; i >= 0; i-- {
-		AddPort(r, portOf(name, i), true)
+// others. First puts that of process 0 before the author's own, as in AddPort.
+func AddPorts(r *plan.Role, name string, first bool) {
+	AddPort(r, name, first)
+	for i := 1; i < r.Procs; i++ {
+		AddPort(r, portOf(name, i), false)
 	}
 }
 
