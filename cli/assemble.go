@@ -29,6 +29,7 @@ type assembly struct {
 	resolved *spec.Resolved
 	client   *api.Client
 	backend  backend.Backend
+	shared   bool // nodes see this machine's files
 	plan     *plan.Plan
 }
 	notes    []string // what was taken over from a launcher's line
@@ -93,6 +94,9 @@ func (a *assembly) fill() {
 	python := &job.Python
 	for _, p := range []*string{&python.Interpreter, &python.Venv, &python.Requirements, &python.Archive, &python.Conda} {
 		bare := p == &python.Interpreter || p == &python.Conda
+		if p == &python.Interpreter && python.Archive != "" {
+			continue // it lies in the archive
+		}
 		if *p != "" && !filepath.IsAbs(*p) && !strings.Contains(*p, "://") && (!bare || strings.ContainsRune(*p, '/')) {
 			*p = filepath.Join(a.dir, *p)
 		}
@@ -136,6 +140,7 @@ func (a *assembly) build(ctx context.Context) error {
 	if err != nil {
 		return refused(err)
 	}
+	a.shared = caps.SharedFiles
 	if !caps.SharedFiles && job.Workdir.InPlace && a.written("workdir") == "" {
 		job.Workdir.InPlace = false
 	}

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"errors"
+	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -51,7 +52,7 @@ func (f *jobFlags) add(cmd *cobra.Command) {
 	s.IntVarP(&f.gpus, "gpus", "G", 0, "GPUs of each task")
 	s.StringVar(&f.gres, "gres", "", "GPUs of each task, as gpu:N")
 	s.StringVar(&f.framework, "framework", "", "how tasks find each other: plain, pytorch, tensorflow")
-	s.StringVar(&f.python, "python", "", "Python of the tasks: an interpreter, or the directory of a virtual environment")
+	s.StringVar(&f.python, "python", "", "Python of the tasks: an interpreter, a virtual or conda environment, a packed one, or a file of requirements")
 	s.StringVar(&f.image, "image", "", "container image")
 	s.StringVarP(&f.queue, "queue", "q", "", "queue on the backend")
 	s.IntVar(&f.priority, "priority", 0, "higher starts earlier")
@@ -165,16 +166,33 @@ func (f *jobFlags) apply(e *Env, flags *pflag.FlagSet, stack *spec.Stack) error 
 	return errors.Join(problems...)
 }
 
-// pythonValue is an interpreter, or a virtual environment where a directory is
-// meant. On the command line paths start at the working directory.
+// pythonValue is an interpreter, unless what is there shows that something else
+// is meant. On the command line paths start at the working directory.
 func (e *Env) pythonValue(word string) any {
-	if !strings.ContainsRune(word, '/') && !isDir(e.abs(word)) {
+	path := e.abs(word)
+	key := ""
+	switch info, err := os.Stat(path); {
+	case strings.Contains(word, "://"):
+		return map[string]string{"archive": word}
+	case err != nil:
+	case info.IsDir() && isDir(filepath.Join(path, "conda-meta")):
+		key = "conda"
+	case info.IsDir():
+		key = "venv"
+	case info.Mode()&0o111 != 0 && filepath.Ext(path) != ".txt":
+		// A program, whatever it is called.
+	case wantArchive(path) == nil:
+		key = "archive"
+	default:
+		key = "requirements"
+	}
+	switch {
+	case key != "":
+		return map[string]string{key: path}
+	case !strings.ContainsRune(word, '/'):
 		return word
 	}
-	if isDir(e.abs(word)) {
-		return map[string]string{"venv": e.abs(word)}
-	}
-	return e.abs(word)
+	return path
 }
 
 func (e *Env) applyFiles(list []string, stack *spec.Stack, complain func(error)) {

@@ -37,21 +37,7 @@ func (a *assembly) lookAround() []error {
 	for i, f := range job.Files {
 		a.lookFile(i, f, complain)
 	}
-	for _, p := range []struct{ path, file string }{
-		{"python.requirements", job.Python.Requirements}, {"python.archive", job.Python.Archive},
-	} {
-		if p.file != "" && !strings.Contains(p.file, "://") {
-			if err := wantFile(p.file); err != nil {
-				complain(p.path, fmt.Sprintf("%s: %v", a.env.relative(p.file), err), "")
-			}
-		}
-	}
-	if job.Python.Venv != "" {
-		if err := wantFile(filepath.Join(job.Python.Venv, "bin", "python")); err != nil {
-			complain("python.venv", fmt.Sprintf("%s: no virtual environment: no bin/python in it", a.env.relative(job.Python.Venv)),
-				"make one: python3 -m venv "+a.env.relative(job.Python.Venv))
-		}
-	}
+	a.lookPython(complain)
 	if work != "" {
 		problems = append(problems, a.lookScripts(work)...)
 	}
@@ -195,6 +181,19 @@ func wantDir(path string) error {
 		return cause(err)
 	}
 	return dir.Close()
+}
+
+// wantArchive wants a file that can be unpacked, as far as its beginning tells.
+func wantArchive(path string) error {
+	if err := wantFile(path); err != nil {
+		return err
+	}
+	in, err := os.Open(path)
+	if err != nil {
+		return cause(err)
+	}
+	defer in.Close()
+	return archive.Known(in)
 }
 
 func wantFile(path string) error {

@@ -120,10 +120,16 @@ func (e *Env) start(cmd *cobra.Command, f *runFlags, args []string) (job, error)
 func (e *Env) stageFor(ctx context.Context, a *assembly, tell func(format string, args ...any)) error {
 	s, ok := a.backend.(backend.Stager)
 	if !ok {
+		if err := e.stagePython(ctx, a, a.client); err != nil {
+			return err
+		}
 		return e.stage(ctx, a.plan, a.client, tell)
 	}
 	pack, err := e.packs()
 	if err != nil {
+		return err
+	}
+	if err := e.stagePython(ctx, a, pack); err != nil {
 		return err
 	}
 	if err := e.stage(ctx, a.plan, pack, tell); err != nil {

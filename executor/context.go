@@ -44,11 +44,14 @@ type Context struct {
 	Keep   string `json:"keep,omitempty"`
 	LogDir string `json:"log_dir,omitempty"`
 
-	Work    plan.Work         `json:"work"`
-	Python  spec.Python       `json:"python,omitzero"`
-	Logs    spec.Logs         `json:"logs"`
-	Environ map[string]string `json:"environ,omitempty"` // the submitter's environment
-	Umask   int               `json:"umask"`
+	Work   plan.Work   `json:"work"`
+	Python plan.Python `json:"python,omitzero"`
+	Shelf  string      `json:"shelf,omitempty"` // where this node makes environments
+	Logs   spec.Logs   `json:"logs"`
+	// Progress is what of the task's output tells how far it is.
+	Progress spec.Progress     `json:"progress,omitzero"`
+	Environ  map[string]string `json:"environ,omitempty"` // the submitter's environment
+	Umask    int               `json:"umask"`
 
 	Resources plan.Resources `json:"resources"`
 	Devices   []string       `json:"devices,omitempty"` // GPUs to make visible; empty hides all

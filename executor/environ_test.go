@@ -36,8 +36,7 @@ func TestTheOrderOfTheEnvironment(t *testing.T) {
 		Checkpoint: "/ckpt", Devices: []string{"2", "3"},
 		Environ: map[string]string{"PATH": "/bin", "A": "submitter", "B": "submitter", "C": "submitter", "D": "submitter",
 			"CUDA_VISIBLE_DEVICES": "0,1,2,3", "MUSTER_ROSTER": "/outer/roster.json", "MUSTER_HOME": "/home/x/.muster"},
-		Python: spec.Python{Venv: "/venv"},
-	}, opt: Options{Environ: []string{"NODE=here", "A=node"}}}
+	}, home: home{dir: "/venv"}, opt: Options{Environ: []string{"NODE=here", "A=node"}}}
 	l := plan.Launch{
 		Env: map[string]string{"B": "launch", "C": "launch", "MUSTER_DIR": "no", "FILE": "${muster.dir}/x:${muster.work}:${muster.devices}",
 			"PYTHONHOME": "/p"},
@@ -51,6 +50,7 @@ func TestTheOrderOfTheEnvironment(t *testing.T) {
 		"FILE": "/d/1/x:/d/1/work:2,3", "MUSTER_DIR": "/d/1", "MUSTER_CHECKPOINT_DIR": "/ckpt",
 		"MUSTER_DEADLINE_FILE": "/d/1/deadline", "MUSTER_REPORT_FILE": "/d/1/report.jsonl", "MUSTER_READY_FILE": "/d/1/ready",
 		"CUDA_VISIBLE_DEVICES": "2,3", "NVIDIA_VISIBLE_DEVICES": "2,3", "PWD": "/d/1/work", "MUSTER_HOME": "/home/x/.muster",
+		"PYTHONPATH": "/d/1/python",
 	}
 	got := map[string]string{}
 	for _, v := range env {
@@ -210,12 +210,13 @@ func TestPythonIsTheOneThatWasAskedFor(t *testing.T) {
 
 func TestAPythonThatIsNotThereIsToldBeforeTheStart(t *testing.T) {
 	for want, p := range map[string]spec.Python{
-		"python.venv: /no/venv/bin/python":  {Venv: "/no/venv"},
-		"python.interpreter: /no/python3":   {Interpreter: "/no/python3"},
-		"python: requirements and archives": {Requirements: "requirements.txt"},
+		"python.venv: /no/venv/bin/python": {Venv: "/no/venv"},
+		"python.interpreter: /no/python3":  {Interpreter: "/no/python3"},
+		"python: nobody made":              {Requirements: "requirements.txt"},
+		"python.conda: nowhere":            {Conda: "nowhere"},
 	} {
-		e := &executor{Context: Context{Python: p}}
-		if err := e.interpreter(t.TempDir()); err == nil || !strings.Contains(err.Error(), want) {
+		e := &executor{Context: Context{Python: plan.Python{Python: p}}}
+		if err := e.interpreter(t.Context(), t.TempDir()); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want %s", err, want)
 		}
 	}

@@ -67,6 +67,7 @@ type executor struct {
 	iface     func() string // the network interface that has host's address
 	ctrl      string        // control address to announce
 	home      home
+	home      home
 	in        chan input
 	wake      chan struct{} // of size 1: the connector need not wait any longer
 	unlinked  chan struct{} // of size 1: the looker need not either

@@ -52,14 +52,14 @@ func (e *executor) prepare(ctx context.Context, dir string, ports []plan.Port) (
 	if err := e.localise(ctx, filepath.Join(dir, workDir)); err != nil {
 		return nil, err
 	}
+	if err := e.interpreter(ctx, filepath.Join(dir, toolDir)); err != nil {
+		return nil, err
+	}
 	// Unpacking took more memory than the rest of our life does. Pools let go of
 	// theirs at the second collection only.
 	runtime.GC()
 	debug.FreeOSMemory()
 	frugal.Drop()
-	if err := e.interpreter(filepath.Join(dir, toolDir)); err != nil {
-		return nil, err
-	}
 	return holdPorts(ctx, ports)
 }
 

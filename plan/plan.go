@@ -24,7 +24,7 @@ type Plan struct {
 	Priority  int                      `json:"priority,omitempty"`
 	Roles     []Role                   `json:"roles"` // rank order
 	Work      Work                     `json:"work"`
-	Python    spec.Python              `json:"python,omitzero"`
+	Python    Python                   `json:"python,omitzero"`
 	Env       map[string]spec.EnvValue `json:"env,omitempty"` // of every task, under the role's own
 	Timeout   spec.Timeout             `json:"timeout,omitzero"`
 	Timing    Timing                   `json:"timing"`

@@ -83,6 +83,9 @@ func (v *validator) python(p Python) {
 	if len(set) > 1 {
 		v.report("python", "keep one of them", "%s each name an environment, and there can be one", strings.Join(set, " and "))
 	}
+	if p.Interpreter != "" && (p.Venv != "" || p.Conda != "") {
+		v.report("python.interpreter", "leave it out", "%s names an environment that has its own", set[0])
+	}
 	if len(set) == 1 && p.Requirements != "" {
 		v.report("python.requirements", "install them there beforehand, or leave out "+set[0], "%s names an environment that is ready and is not changed", set[0])
 	}

@@ -153,11 +153,11 @@ func (f *File) UnmarshalJSON(b []byte) error { return fromJSON(b, f) }
 
 // Python says which interpreter "python" is in a task.
 type Python struct {
-	Interpreter  string `yaml:"interpreter,omitempty" json:"interpreter,omitempty" doc:"path or name of the interpreter; python: PATH is short for it"`
+	Interpreter  string `yaml:"interpreter,omitempty" json:"interpreter,omitempty" doc:"path or name of the interpreter; python: PATH is short for it. With archive, where it lies in that"`
 	Venv         string `yaml:"venv,omitempty" json:"venv,omitempty" doc:"directory of a virtual environment that is there on every node"`
-	Requirements string `yaml:"requirements,omitempty" json:"requirements,omitempty" doc:"file of requirements; an environment is made of it"`
-	Archive      string `yaml:"archive,omitempty" json:"archive,omitempty" doc:"packed environment, sent to every task and unpacked"`
-	Conda        string `yaml:"conda,omitempty" json:"conda,omitempty" doc:"name or directory of a conda environment"`
+	Requirements string `yaml:"requirements,omitempty" json:"requirements,omitempty" doc:"requirements.txt, pyproject.toml, uv.lock or pylock.toml; an environment is made of it"`
+	Archive      string `yaml:"archive,omitempty" json:"archive,omitempty" doc:"packed virtual or conda environment, unpacked on each node; hdfs://… lies on the cluster already"`
+	Conda        string `yaml:"conda,omitempty" json:"conda,omitempty" doc:"name or directory of a conda environment that is there on every node"`
 }
 
 // read takes the interpreter alone, or a mapping.

@@ -99,13 +99,9 @@ func check(p *plan.Plan, k api.Capacity) []plan.Finding {
 				Problem: fmt.Sprintf("%s asked, %s has %d: its tasks share them", number(r.Resources.CPUs), k.Node, k.Processors)})
 		}
 	}
-	for _, x := range []struct{ key, value string }{
-		{"requirements", p.Python.Requirements}, {"archive", p.Python.Archive}, {"conda", p.Python.Conda},
-	} {
-		if x.value != "" {
-			out = append(out, plan.Finding{Path: "python." + x.key, Problem: "the local backend does not build Python environments yet",
-				Hint: "make one, and name it: python: {venv: DIR} or python: {interpreter: FILE}"})
-		}
+	if p.Python.File().Remote() {
+		out = append(out, plan.Finding{Path: "python.archive", Problem: p.Python.Archive + ": the local backend reads files of this machine only",
+			Hint: "fetch it first, and name the copy"})
 	}
 	if _, written := p.Native["local"]; written {
 		out = append(out, plan.Finding{Path: "native.local", Problem: "the local backend has no settings of its own"})

@@ -32,9 +32,9 @@ func TestCheck(t *testing.T) {
 	}{
 		"nothing to say":                {func(*plan.Plan) {}, "", "", nil},
 		"an image":                      {func(p *plan.Plan) { p.Roles[0].Image = "pytorch:2" }, "", "", []string{"roles.chief.image"}},
-		"requirements":                  {func(p *plan.Plan) { p.Python.Requirements = "r.txt" }, "", "", []string{"python.requirements"}},
-		"conda":                         {func(p *plan.Plan) { p.Python.Conda = "env.yaml" }, "", "", []string{"python.conda"}},
-		"an archive":                    {func(p *plan.Plan) { p.Python.Archive = "env.tar.gz" }, "", "", []string{"python.archive"}},
+		"a Python that is built":        {func(p *plan.Plan) { p.Python.Requirements, p.Python.Env = "r.txt", "/shelf/1/env" }, "", "", nil},
+		"an archive":                    {func(p *plan.Plan) { p.Python.Archive = "env.tar.gz" }, "", "", nil},
+		"an archive elsewhere":          {func(p *plan.Plan) { p.Python.Archive = "hdfs:///env.tar.gz" }, "", "", []string{"python.archive"}},
 		"a venv is fine":                {func(p *plan.Plan) { p.Python.Venv = ".venv" }, "", "", nil},
 		"too many GPUs":                 {func(p *plan.Plan) { p.Roles[1].Resources.GPUs = 5 }, "", "", []string{"roles.worker.gpus"}},
 		"shared CPUs":                   {func(p *plan.Plan) { p.Roles[0].Resources.CPUs = 4 }, "", "", []string{"roles.chief.cpus!"}},

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 	"strings"
 
 	hadoop "github.com/muster-project/muster/hadoop/yarn"
@@ -81,7 +82,7 @@ func (j *job) files(ctx context.Context, am *AM) error {
 	if am.Site, err = j.store.putBytes(ctx, j.Conf.XML(sent), modeData); err != nil {
 		return err
 	}
-	for _, f := range j.plan.Work.Files {
+	for _, f := range append(slices.Clone(j.plan.Work.Files), j.plan.Python.File()) {
 		if !f.Remote() {
 			continue
 		}

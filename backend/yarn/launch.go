@@ -83,6 +83,7 @@ func blobsOf(p *plan.Plan) []string {
 	for _, f := range p.Work.Files {
 		add(f.Key())
 	}
+	add(p.Python.File().Key())
 	slices.Sort(out)
 	return out
 }

@@ -26,7 +26,6 @@ type refusal struct {
 func refuse(p *plan.Plan, c *cluster, user string) []plan.Finding {
 	s, findings := Decode(p)
 	r := &refusal{plan: p, settings: s, cluster: c, user: user, findings: findings}
-	r.python()
 	r.files()
 	r.docker()
 	q := r.queue()
@@ -52,18 +51,6 @@ func (r *refusal) warn(path, hint, format string, args ...any) {
 func (r *refusal) find(f plan.Finding) {
 	if !slices.Contains(r.findings, f) {
 		r.findings = append(r.findings, f)
-	}
-}
-
-func (r *refusal) python() {
-	py := r.plan.Python
-	for _, x := range []struct{ key, value string }{
-		{"requirements", py.Requirements}, {"archive", py.Archive}, {"conda", py.Conda},
-	} {
-		if x.value != "" {
-			r.say("python."+x.key, "make one that every node sees, and name it: python: {venv: DIR} or python: {interpreter: FILE}",
-				"the yarn backend does not build Python environments yet")
-		}
 	}
 }
 

@@ -148,7 +148,6 @@ func TestRefuse(t *testing.T) {
 			p.Roles[1].Name = "ps"
 		}}},
 		{"mounts without image", []change{native(map[string]any{"docker": map[string]any{"mounts": []any{"/data:/data"}}})}},
-		{"Python to build", []change{func(p *plan.Plan, _ *cluster) { p.Python.Requirements, p.Python.Conda = "requirements.txt", "env.yaml" }}},
 		{"no memory written", []change{tasks(1, 0)}},
 		{"in place", []change{func(p *plan.Plan, _ *cluster) { p.Work.InPlace, p.Work.Source = true, "/home/alice/train" }}},
 		{"later stages are gangs of their own", []change{func(p *plan.Plan, c *cluster) {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"net/url"
+	"slices"
 
 	"github.com/muster-project/muster/plan"
 	"github.com/muster-project/muster/storage"
@@ -35,12 +36,16 @@ func remotePath(source, home string) (string, error) {
 // cluster's own file system.
 func checkFiles(ctx context.Context, fsys storage.FS, p *plan.Plan, home string) []plan.Finding {
 	var out []plan.Finding
-	for i, f := range p.Work.Files {
+	for i, f := range append(slices.Clone(p.Work.Files), p.Python.File()) {
 		if !f.Remote() {
 			continue
 		}
+		path := fmt.Sprintf("files[%d]", i)
+		if i == len(p.Work.Files) {
+			path = "python.archive"
+		}
 		complain := func(problem, hint string) {
-			out = append(out, plan.Finding{Path: fmt.Sprintf("files[%d]", i), Problem: f.Source + ": " + problem, Hint: hint})
+			out = append(out, plan.Finding{Path: path, Problem: f.Source + ": " + problem, Hint: hint})
 		}
 		at, err := remotePath(f.Source, home)
 		if err != nil {

@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"strings"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/muster-project/muster/executor"
 	"github.com/muster-project/muster/hadoop/token"
 )
@@ -44,6 +46,7 @@ func birth(ctx context.Context, dir string, environ []string, log *slog.Logger) 
 		c.Checkpoint = filepath.Join(dir, "checkpoint")
 	}
 	c.LogDir, _, _ = strings.Cut(node["LOG_DIRS"], ",")
+	c.Shelf = shelf(dir, node["LOCAL_DIRS"])
 	born := &executor.Born{Published: map[string]string{}}
 	granted(ctx, &c, machine{smi: smi, get: nodeManager(node, c.User), root: "/", env: node}, born.Published, log)
 
@@ -65,6 +68,18 @@ func birth(ctx context.Context, dir string, environ []string, log *slog.Logger) 
 	}
 	born.Context = c
 	return born, nil
+}
+
+// shelf is where containers of this application share environments: beside
+// them, where the node cleans up when the application ends. All see the same
+// list of directories, so the first that is theirs is the same for all.
+func shelf(dir, locals string) string {
+	for local := range strings.SplitSeq(locals, ",") {
+		if filepath.IsAbs(local) && unix.Access(local, unix.W_OK) == nil {
+			return filepath.Join(local, "python")
+		}
+	}
+	return filepath.Join(dir, "python")
 }
 
 // read takes the credentials. Their file goes: it holds our private key, and
