@@ -20,14 +20,17 @@ import (
 func (k *coordinator) act(ctx context.Context, address string) error {
 	var starts []backend.Start
 	for _, a := range k.session.Pending() {
-		if d, slot, ok := k.directive(a); ok {
-			k.links.send(slot, a.Key(), d)
+		key := a.Key()
+		if slot, ok := addressee(a); ok {
+			if !k.links.sent(slot, key) { // else it need not be computed again
+				k.links.send(slot, key, k.directive(a))
+			}
 			continue
 		}
-		if k.done[a.Key()] {
+		if k.done[key] {
 			continue
 		}
-		k.done[a.Key()] = true
+		k.done[key] = true
 		switch a := a.(type) {
 		case session.Request:
 			if err := k.gang.Request(ctx, k.request(a)); err != nil {
@@ -39,17 +42,30 @@ func (k *coordinator) act(ctx context.Context, address string) error {
 				k.in.put(session.Launched{Slot: a.Slot.Slot, Err: err.Error()})
 				continue
 			}
-			starts = append(starts, st)
+			if starts = append(starts, st); len(starts) == launchMost {
+				if err := k.launch(ctx, starts); err != nil {
+					return err
+				}
+				starts = nil
+			}
 		case session.Release:
 			// The gang first: an executor that quits before the gang expects it is lost.
 			if err := k.gang.Release(ctx, []string{a.Slot}, a.Now); err != nil {
 				return fmt.Errorf("%s: cannot be released: %w", a.Slot, err)
 			}
 			if !a.Now {
-				k.links.send(a.Slot, a.Key(), wire.Directive{Quit: &wire.Quit{Reason: "released"}})
+				k.links.send(a.Slot, key, wire.Directive{Quit: &wire.Quit{Reason: "released"}})
 			}
 		}
 	}
+	return k.launch(ctx, starts)
+}
+
+// launchMost is how many executors are handed to the gang together: the first
+// ones are on their way while the certificates of the others are made.
+const launchMost = 256
+
+func (k *coordinator) launch(ctx context.Context, starts []backend.Start) error {
 	if len(starts) == 0 {
 		return nil
 	}
@@ -67,29 +83,41 @@ func (k *coordinator) request(a session.Request) backend.Request {
 	return r
 }
 
-// directive is what an action says to an executor, if it goes to one.
-func (k *coordinator) directive(a session.Action) (wire.Directive, string, bool) {
+// addressee is the slot of the executor that an action goes to, if it goes to one.
+func addressee(a session.Action) (string, bool) {
+	switch a := a.(type) {
+	case session.Prepare:
+		return a.Slot, true
+	case session.Start:
+		return a.Slot, true
+	case session.StopTask:
+		return a.Slot, true
+	case session.SendSignal:
+		return a.Slot, true
+	}
+	return "", false
+}
+
+// directive is what an action says to its executor; nothing if it cannot be said.
+func (k *coordinator) directive(a session.Action) wire.Directive {
 	switch a := a.(type) {
 	case session.Prepare:
 		return wire.Directive{Prepare: &wire.Prepare{Incarnation: a.Incarnation, Epoch: a.Epoch,
-			Ports: k.session.Plan().Role(a.Task.Role).Ports}}, a.Slot, true
+			Ports: k.session.Plan().Role(a.Task.Role).Ports}}
 	case session.Start:
-		if k.links.sent(a.Slot, a.Key()) {
-			return wire.Directive{}, a.Slot, true // the launch need not be computed again
-		}
 		l, err := k.fw.Launch(k.session.Plan(), a.Roster, a.Task)
 		if err != nil {
 			k.in.put(session.Exited{Slot: a.Slot, Incarnation: a.Incarnation, Exit: event.Exit{Class: event.ClassInternal,
 				Status: 70, At: time.Now(), Text: fmt.Sprintf("framework %s: %v", k.fw.Name(), err)}})
-			return wire.Directive{}, a.Slot, true
+			return wire.Directive{}
 		}
-		return wire.Directive{Start: &wire.Start{Incarnation: a.Incarnation, Epoch: a.Roster.Epoch, Launch: l}}, a.Slot, true
+		return wire.Directive{Start: &wire.Start{Incarnation: a.Incarnation, Epoch: a.Roster.Epoch, Launch: l}}
 	case session.StopTask:
-		return wire.Directive{Stop: &wire.Stop{Incarnation: a.Incarnation, Grace: a.Grace, Now: a.Now, Reason: a.Reason}}, a.Slot, true
+		return wire.Directive{Stop: &wire.Stop{Incarnation: a.Incarnation, Grace: a.Grace, Now: a.Now, Reason: a.Reason}}
 	case session.SendSignal:
-		return wire.Directive{Signal: &wire.Signal{Request: a.Request, Incarnation: a.Incarnation, Signal: a.Signal}}, a.Slot, true
+		return wire.Directive{Signal: &wire.Signal{Request: a.Request, Incarnation: a.Incarnation, Signal: a.Signal}}
 	}
-	return wire.Directive{}, "", false
+	return wire.Directive{}
 }
 
 // startOf is what the executor of a slot is born with.
@@ -103,7 +131,7 @@ func (k *coordinator) startOf(g event.SlotGranted, address string) (backend.Star
 	c := executor.Context{Job: p.ID, Slot: g.Slot, Task: g.Task, Term: k.term,
 		Endpoints: k.path("endpoint"), Address: address, Authority: k.authority.Certificate(), Cert: cert, Key: key,
 		Root: k.taskDir(g.Task), Checkpoint: k.path("checkpoint"), Blobs: k.Blobs,
-		Work: p.Work, Python: p.Python, Logs: p.Logs, Environ: environ(k.sub.Environ), Umask: k.sub.Umask,
+		Work: p.Work, Python: p.Python, Logs: p.Logs, Progress: role.Progress, Environ: k.environ, Umask: k.sub.Umask,
 		Resources: g.Resources, Devices: g.Devices, CPUSet: g.CPUSet, Lease: p.Timing.Lease, Grace: role.StopGrace}
 	if k.Cgroup != "" {
 		c.Cgroup = path.Join(k.Cgroup, p.ID, g.Slot)
@@ -111,7 +139,7 @@ func (k *coordinator) startOf(g event.SlotGranted, address string) (backend.Star
 	if k.Birth != nil {
 		k.Birth(&c)
 	}
-	data, err := json.MarshalIndent(c, "", "  ")
+	data, err := json.Marshal(c)
 	if err != nil {
 		return backend.Start{}, err
 	}

@@ -101,6 +101,7 @@ func Run(ctx context.Context, c Config) error {
 type coordinator struct {
 	Config
 	sub       backend.Submission
+	environ   map[string]string // the submitter's, which no executor changes
 	authority *wire.Authority
 	fw        framework.Framework
 	journal   *history.Journal
@@ -111,6 +112,7 @@ type coordinator struct {
 	in        *inbox
 	mail      mail
 	mu        sync.Mutex      // held while the session changes, and by who looks at it from outside the loop
+	thought   time.Duration   // how long the last round's decisions took
 	done      map[string]bool // actions of this term, by key; of links: per connection
 }
 
@@ -125,7 +127,7 @@ func open(ctx context.Context, c Config, sub backend.Submission) (*coordinator, 
 	if err != nil {
 		return nil, err
 	}
-	k := &coordinator{Config: c, sub: sub, journal: journal, term: journal.Term(), in: newInbox(), done: map[string]bool{}}
+	k := &coordinator{Config: c, sub: sub, environ: environ(sub.Environ), journal: journal, term: journal.Term(), in: newInbox(), done: map[string]bool{}}
 	if err := k.replay(ctx, events); err != nil {
 		return nil, errors.Join(err, journal.Close())
 	}

@@ -27,6 +27,7 @@ func (k *coordinator) loop(outer, inner context.Context, address string) error {
 		if err := k.round(inner, address); err != nil {
 			return errors.Join(err, k.gang.Leave())
 		}
+		k.rest(outer, inner)
 		if k.in.departs() {
 			return errors.Join(ErrAside, k.gang.Leave())
 		}
@@ -73,10 +74,36 @@ func (k *coordinator) round(ctx context.Context, address string) error {
 	return k.act(ctx, address)
 }
 
+// rest leaves time for more to come after a round that took long: each looks at
+// the whole job, so ten thousand executors that answer one after the other must
+// not be ten thousand rounds.
+func (k *coordinator) rest(outer, inner context.Context) {
+	pause := min(restShare*k.thought, restMost)
+	if pause < restLeast {
+		return
+	}
+	t := time.NewTimer(pause)
+	defer t.Stop()
+	select {
+	case <-t.C:
+	case <-outer.Done():
+	case <-inner.Done():
+	}
+}
+
+// Rounds take a small share of one processor at most, and nobody waits long for
+// the next one. Jobs of a few hundred tasks know no rest.
+const (
+	restShare = 20
+	restMost  = 100 * time.Millisecond
+	restLeast = time.Millisecond
+)
+
 // decide is the only place where the session changes once the replay is over.
 func (k *coordinator) decide(inputs []session.Input, now time.Time) []event.Event {
 	k.mu.Lock()
 	defer k.mu.Unlock()
+	defer func() { k.thought = time.Since(now) }()
 	return k.session.Decide(now, inputs...)
 }
 

@@ -24,8 +24,8 @@ func (s *Session) clearUp() {
 	for i := range s.plan.Roles {
 		again[&s.plan.Roles[i]] = s.mayRunAgain(&s.plan.Roles[i])
 	}
-	for _, id := range s.slotIDs() {
-		s.clearSlot(s.slots[id], again)
+	for _, sl := range s.byID() {
+		s.clearSlot(sl, again)
 	}
 	if s.verdict == nil || len(s.slots) > 0 {
 		return
@@ -42,7 +42,7 @@ func (s *Session) clearUp() {
 // hasten takes the slot of a task that did not end although it was told to.
 func (s *Session) hasten() {
 	s.each(func(t *task) {
-		if sl := s.slots[t.slot]; t.active() && t.stopping != nil && sl != nil && !s.now.Before(s.stopEnds(t)) {
+		if sl := t.held; t.active() && t.stopping != nil && sl != nil && !sl.gone && !s.now.Before(s.stopEnds(t)) {
 			s.release(sl, "it did not end when told to", true)
 		}
 	})
@@ -51,7 +51,7 @@ func (s *Session) hasten() {
 // clearSlot releases a slot that nobody needs, and gives up on one whose end
 // the backend never confirms. again names the roles that may be started again.
 func (s *Session) clearSlot(sl *slot, again map[*plan.Role]bool) {
-	t := s.tasks[sl.Task]
+	t := sl.task
 	if !sl.released.IsZero() {
 		if !s.now.Before(s.releaseEnds(sl)) {
 			s.takeGone(Gone{Slot: sl.Slot, Class: event.ClassLost, Reason: "the end of its slot was never confirmed: " + sl.reason})

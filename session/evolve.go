@@ -82,12 +82,13 @@ func (s *Session) evolveSlot(b event.Body, e event.Event) {
 			r.refused = b.Reason
 		}
 	case *event.SlotGranted:
-		s.slots[b.Slot], s.sorted = &slot{SlotGranted: *b}, nil
 		t, r := s.tasks[b.Task], s.requests[b.Request]
+		sl := &slot{SlotGranted: *b, task: t}
+		s.slots[b.Slot], s.sorted = sl, nil
 		if t == nil || r == nil || r.complete || s.live(t) != nil {
 			return // surplus; fillGang releases it
 		}
-		t.slot = b.Slot
+		t.slot, t.held = b.Slot, sl
 		r.granted[b.Task] = b.Slot
 		if len(r.granted) >= r.Minimum && r.enough.IsZero() {
 			r.enough = e.At
@@ -110,8 +111,11 @@ func (s *Session) evolveSlot(b event.Body, e event.Event) {
 			sl.now = sl.now || b.Now
 		}
 	case *event.SlotGone:
-		delete(s.slots, b.Slot)
-		s.sorted = nil
+		if sl := s.slots[b.Slot]; sl != nil {
+			sl.gone = true
+			delete(s.slots, b.Slot)
+			s.sorted = nil
+		}
 	}
 }
 
@@ -120,7 +124,7 @@ func (s *Session) evolveEpoch(b *event.EpochOpened, e event.Event) {
 	s.restart = nil
 	for id, n := range b.Tasks {
 		t := s.tasks[id]
-		*t = task{id: t.id, role: t.role, phase: called, incarnation: n, epoch: b.Epoch, slot: t.slot, fast: t.fast,
+		*t = task{id: t.id, role: t.role, phase: called, incarnation: n, epoch: b.Epoch, slot: t.slot, held: t.held, fast: t.fast,
 			published: t.published}
 	}
 	for _, r := range s.requests {

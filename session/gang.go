@@ -15,9 +15,8 @@ const settleTime = 2 * time.Second
 
 // fillGang asks for the slots that are missing and gives back what is too much.
 func (s *Session) fillGang() {
-	for _, id := range s.slotIDs() {
-		sl := s.slots[id]
-		if t := s.tasks[sl.Task]; t.slot != id && sl.released.IsZero() {
+	for _, sl := range s.byID() {
+		if sl.task.slot != sl.Slot && sl.released.IsZero() {
 			s.release(sl, "more than needed", false)
 		}
 	}
@@ -147,19 +146,20 @@ func (s *Session) openEpoch() {
 	if s.restart != nil && (s.busy(s.restart.Tasks) || s.now.Before(s.restart.at)) {
 		return
 	}
+	waits := func(t *task) bool { return !t.active() && s.live(t) != nil && (t.phase == idle || t.restarted) }
+	if s.restart == nil && !slices.ContainsFunc(s.order, waits) {
+		return
+	}
 	tasks := map[plan.TaskID]int{}
 	var survivors []plan.TaskID
 	s.each(func(t *task) {
 		switch {
 		case t.active():
 			survivors = append(survivors, t.id)
-		case s.live(t) != nil && (t.phase == idle || t.restarted):
+		case waits(t):
 			tasks[t.id] = t.incarnation + 1
 		}
 	})
-	if len(tasks) == 0 && s.restart == nil {
-		return
-	}
 	s.emit(&event.EpochOpened{Epoch: s.epoch.number + 1, Reason: s.epochReason(), Tasks: tasks, Survivors: survivors})
 }
 
@@ -194,12 +194,12 @@ func (s *Session) completeRoster() {
 	if s.verdict != nil || s.restart != nil || s.epoch.number == 0 || s.roster != nil && s.roster.Epoch == s.epoch.number {
 		return
 	}
+	if slices.ContainsFunc(s.order, func(t *task) bool { return t.phase == called }) {
+		return
+	}
 	var present []plan.Registration
-	missing := false
 	s.each(func(t *task) {
 		switch t.phase {
-		case called:
-			missing = true
 		case held, running:
 			present = append(present, s.registration(t))
 		case exited:
@@ -209,7 +209,7 @@ func (s *Session) completeRoster() {
 			}
 		}
 	})
-	if missing || len(present) == 0 {
+	if len(present) == 0 {
 		return
 	}
 	s.emit(&event.RosterCompleted{Roster: plan.BuildRoster(s.plan, s.epoch.number, s.epoch.reason, present, s.roster)})
@@ -218,7 +218,8 @@ func (s *Session) completeRoster() {
 func (s *Session) inRoster(id plan.TaskID) bool { return s.roster != nil && s.roster.Member(id) != nil }
 
 func (s *Session) registration(t *task) plan.Registration {
-	r := plan.Registration{Task: t.id, Incarnation: t.incarnation, Host: t.registered.Host, Ports: t.registered.Ports}
+	r := plan.Registration{Task: t.id, Incarnation: t.incarnation, Host: t.registered.Host,
+		Control: t.registered.Control, Ports: t.registered.Ports}
 	if sl := s.slots[t.slot]; sl != nil {
 		r.Node, r.Rack, r.Devices = sl.Node, sl.Rack, sl.Devices
 	} else if m := s.inOld(t.id); m != nil {

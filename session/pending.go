@@ -4,20 +4,21 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"time"
 )
 
 // Key names the action for as long as it means the same.
-func (a Request) Key() string { return fmt.Sprintf("request %d", a.Number) }
+func (a Request) Key() string { return "request " + strconv.Itoa(a.Number) }
 
 // Key names the action for as long as it means the same.
 func (a Launch) Key() string { return "launch " + a.Slot.Slot }
 
 // Key names the action for as long as it means the same.
-func (a Prepare) Key() string { return fmt.Sprintf("prepare %s %d", a.Slot, a.Incarnation) }
+func (a Prepare) Key() string { return "prepare " + a.Slot + " " + strconv.Itoa(a.Incarnation) }
 
 // Key names the action for as long as it means the same.
-func (a Start) Key() string { return fmt.Sprintf("start %s %d", a.Slot, a.Incarnation) }
+func (a Start) Key() string { return "start " + a.Slot + " " + strconv.Itoa(a.Incarnation) }
 
 // Key names the action for as long as it means the same.
 func (a StopTask) Key() string { return fmt.Sprintf("stop %s %d %t", a.Slot, a.Incarnation, a.Now) }
@@ -47,25 +48,24 @@ func (s *Session) Pending() []Action {
 			out = append(out, Request{Number: n, Minimum: r.Minimum, Tasks: r.Tasks})
 		}
 	}
-	for _, id := range s.slotIDs() {
-		sl := s.slots[id]
+	for _, sl := range s.byID() {
 		switch {
 		case !sl.released.IsZero():
-			out = append(out, Release{Slot: id, Now: sl.now})
+			out = append(out, Release{Slot: sl.Slot, Now: sl.now})
 		case sl.accepted && !sl.started:
 			out = append(out, Launch{Slot: sl.SlotGranted})
 		}
 	}
-	s.each(func(t *task) { out = append(out, s.pendingOf(t)...) })
+	signals := slices.Sorted(maps.Keys(s.signals))
+	s.each(func(t *task) { out = s.pendingOf(t, signals, out) })
 	return out
 }
 
-func (s *Session) pendingOf(t *task) []Action {
+func (s *Session) pendingOf(t *task, signals []string, out []Action) []Action {
 	sl := s.live(t)
 	if sl == nil || !sl.started || !t.active() {
-		return nil
+		return out
 	}
-	var out []Action
 	switch {
 	case t.stopping != nil:
 		out = append(out, StopTask{Slot: t.slot, Task: t.id, Incarnation: t.incarnation,
@@ -77,7 +77,7 @@ func (s *Session) pendingOf(t *task) []Action {
 			out = append(out, Start{Slot: t.slot, Task: t.id, Incarnation: t.incarnation, Roster: s.roster})
 		}
 	}
-	for _, id := range slices.Sorted(maps.Keys(s.signals)) {
+	for _, id := range signals {
 		if sg := s.signals[id]; sg.pending[t.id] && t.phase == running {
 			out = append(out, SendSignal{Slot: t.slot, Request: id, Incarnation: t.incarnation, Signal: sg.Signal})
 		}
@@ -89,8 +89,7 @@ func (s *Session) pendingOf(t *task) []Action {
 // opened again.
 func (s *Session) Slots() []Slot {
 	var out []Slot
-	for _, id := range s.slotIDs() {
-		sl := s.slots[id]
+	for _, sl := range s.byID() {
 		out = append(out, Slot{SlotGranted: sl.SlotGranted, Started: sl.started, Control: sl.control, Native: sl.native})
 	}
 	return out

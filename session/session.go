@@ -27,6 +27,7 @@ package session
 import (
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/muster-project/muster/event"
@@ -46,8 +47,8 @@ type Session struct {
 	requests map[int]*request
 	slots    map[string]*slot
 	tasks    map[plan.TaskID]*task
-	order    []*task  // of the plan, at maximum size
-	sorted   []string // keys of slots in order; nil: not known
+	order    []*task // of the plan, at maximum size
+	sorted   []*slot // of slots, by id; nil: not known
 
 	epoch  epoch
 	roster *plan.Roster // the newest complete one, indexed
@@ -90,6 +91,7 @@ type task struct {
 	incarnation int
 	epoch       int // that opened the incarnation
 	slot        string
+	held        *slot // of that id, gone or not
 	stopping    *event.TaskStopping
 	stopAt      time.Time
 	restarted   bool // stopped to be started again: its end is no failure
@@ -110,6 +112,8 @@ func (t *task) active() bool { return t.phase == called || t.phase == held || t.
 
 type slot struct {
 	event.SlotGranted
+	task     *task
+	gone     bool // forgotten
 	accepted bool // its gang is complete
 	started  bool
 	control  string
@@ -223,18 +227,18 @@ func (s *Session) each(f func(*task)) {
 	}
 }
 
-// slotIDs returns the ids of all slots in order. The caller changes nothing in
-// the list; what it does may change s.slots, and then s.sorted is another one.
-func (s *Session) slotIDs() []string {
+// byID returns all slots in the order of their ids. The caller changes nothing
+// in the list; what it does may end slots, which then are marked as gone.
+func (s *Session) byID() []*slot {
 	if s.sorted == nil {
-		s.sorted = slices.Sorted(maps.Keys(s.slots))
+		s.sorted = slices.SortedFunc(maps.Values(s.slots), func(a, b *slot) int { return strings.Compare(a.Slot, b.Slot) })
 	}
 	return s.sorted
 }
 
 // live returns the slot of a task if it can still be used.
 func (s *Session) live(t *task) *slot {
-	if sl := s.slots[t.slot]; sl != nil && sl.released.IsZero() {
+	if sl := t.held; sl != nil && !sl.gone && sl.released.IsZero() {
 		return sl
 	}
 	return nil

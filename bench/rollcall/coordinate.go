@@ -7,10 +7,12 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"runtime"
 	"runtime/pprof"
 	"sync"
+	"syscall"
 
 	"github.com/muster-project/muster/backend"
 	"github.com/muster-project/muster/coordinator"
@@ -52,24 +54,41 @@ func known(name string) (framework.Framework, error) {
 	return nil, fmt.Errorf("framework %s: is not one of this benchmark", name)
 }
 
-// profile begins a CPU profile; end writes it, and one of what was allocated.
+// profile writes profiles of the processor and of the memory for each part of a
+// run; a signal of the other process says that the next part begins.
 func profile(dir string) (end func(), err error) {
-	cpu, err := os.Create(filepath.Join(dir, "cpu.pprof"))
-	if err != nil {
-		return nil, err
-	}
 	runtime.MemProfileRate = 64 << 10
-	if err := pprof.StartCPUProfile(cpu); err != nil {
-		return nil, err
-	}
-	return func() {
-		pprof.StopCPUProfile()
-		cpu.Close()
-		if heap, err := os.Create(filepath.Join(dir, "heap.pprof")); err == nil {
-			_ = pprof.Lookup("allocs").WriteTo(heap, 0)
-			heap.Close()
+	next := make(chan os.Signal, 1)
+	signal.Notify(next, syscall.SIGUSR1)
+	enough, done := make(chan struct{}), make(chan error, 1)
+	go func() {
+		defer close(done)
+		for part := 1; ; part++ {
+			name := filepath.Join(dir, fmt.Sprintf("%d.", part))
+			cpu, err := os.Create(name + "cpu")
+			if err != nil {
+				done <- err
+				return
+			}
+			_ = pprof.StartCPUProfile(cpu) // nobody else makes one
+			over := false
+			select {
+			case <-next:
+			case <-enough:
+				over = true
+			}
+			pprof.StopCPUProfile()
+			cpu.Close()
+			if heap, err := os.Create(name + "heap"); err == nil {
+				_ = pprof.Lookup("heap").WriteTo(heap, 0)
+				heap.Close()
+			}
+			if over {
+				return
+			}
 		}
-	}, nil
+	}()
+	return func() { close(enough); <-done }, nil
 }
 
 // opener makes a gang that has every slot that it is asked for.

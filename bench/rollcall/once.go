@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"syscall"
 	"time"
 
 	"github.com/muster-project/muster/backend"
@@ -114,6 +115,7 @@ func measure(ctx context.Context, s settings, p process, out io.Reader, wait fun
 	defer c.wg.Wait()
 	defer cancel()
 
+	s.part(p)
 	f.before = p.cpu()
 	own, begin := self().cpu(), time.Now()
 	if err := c.call(ctx); err != nil {
@@ -122,11 +124,13 @@ func measure(ctx context.Context, s settings, p process, out io.Reader, wait fun
 	f.call, f.cpu, f.played, f.peak = time.Since(begin), p.cpu()-f.before, self().cpu()-own, p.peak()
 
 	f.beat = c.beat
-	c.beats(ctx, 2*time.Second) // what the roll call left to do is done meanwhile
+	c.beats(ctx, 3*time.Second) // what the roll call left to do is done meanwhile
+	s.part(p)
 	cpu, begin := p.cpu(), time.Now()
 	f.beats = c.beats(ctx, max(10*time.Second, 2*c.beat))
 	f.window, f.beatCPU, f.settled = time.Since(begin), p.cpu()-cpu, p.resident()
 
+	s.part(p)
 	cpu, begin = p.cpu(), time.Now()
 	c.end()
 	last := make(chan time.Duration, 1)
@@ -142,6 +146,13 @@ func measure(ctx context.Context, s settings, p process, out io.Reader, wait fun
 	err = <-done
 	f.end = time.Since(begin)
 	return f, err
+}
+
+// part begins the next part of the coordinator's profile, if there is one.
+func (s settings) part(p process) {
+	if s.profile != "" {
+		_ = syscall.Kill(int(p), syscall.SIGUSR1) // one that is gone is seen elsewhere
+	}
 }
 
 // born reads what the executors are born with.
@@ -164,7 +175,7 @@ func submit(home string, s settings) (string, error) {
 	}
 	p := &plan.Plan{Version: plan.PlanVersion, ID: plan.NewID([plan.IDBytes]byte{1, byte(s.executors), byte(s.executors >> 8)}),
 		Name: "rollcall", User: "bench", Framework: fw.Name(), Backend: "local", Timing: plan.DefaultTiming()}
-	p.Timing.Lease = spec.Duration(time.Minute)
+	p.Timing.Lease, p.Timing.LinkLoss = spec.Duration(time.Minute), spec.Duration(time.Minute) // the machine may be busy
 	p.Roles = []plan.Role{{Name: "worker", Instances: spec.Count{Min: s.executors, Max: s.executors}, Procs: 1, Wait: true, Counted: true,
 		Command: spec.Command{Argv: []string{"python", "train.py"}}, Resources: plan.Resources{CPUs: 1, Memory: 1 << 30},
 		OnFailure: spec.FailureStop, RestartScope: spec.ScopeJob, StopGrace: spec.Duration(5 * time.Second)}}
