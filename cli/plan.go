@@ -14,7 +14,8 @@ func (e *Env) planCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "plan FILE | -- COMMAND…", GroupID: "start", Short: "show what would run, and where each value leads",
 		Long: "Show the plan of a job: every default filled, ranks, resources, start order and policies decided.\n" +
-			"It is exactly what submit hands over.",
+			"It is exactly what submit hands over. Of each role it shows the variables of the first task, and what\n" +
+			"the second sees otherwise; -o wide shows every task.",
 		Example:           "  muster plan job.yaml\n  muster plan job.yaml -N 4 -o json",
 		ValidArgsFunction: completeJobFiles,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -31,7 +32,7 @@ func (e *Env) planCommand() *cobra.Command {
 	}
 	f.add(cmd)
 	e.userFlag(cmd)
-	out.flag(cmd, "text", "json", "yaml")
+	out.flag(cmd, "text", "wide", "json", "yaml")
 	return cmd
 }
 
@@ -39,23 +40,32 @@ func (e *Env) printPlan(p *plan.Plan, out *output) error {
 	if out.data() {
 		return out.write(e.Stdout, p)
 	}
-	sample, err := sampleOf(p)
+	each := 2
+	if out.format == "wide" {
+		each = len(p.Tasks())
+	}
+	samples, err := samplesOf(p, each)
 	if err != nil {
 		return fault(exitInternal, fmt.Errorf("plan: %w", err))
 	}
-	return plan.Format(e.Stdout, p, sample)
+	return plan.Format(e.Stdout, p, samples)
 }
 
-// sampleOf shows what the first task would see under a roster that is made up.
-func sampleOf(p *plan.Plan) (*plan.Sample, error) {
+// samplesOf shows what the first tasks of each role would see under a roster
+// that is made up.
+func samplesOf(p *plan.Plan, each int) ([]plan.Sample, error) {
 	roster := plan.Example(p)
-	if len(roster.Members) == 0 {
-		return nil, nil
+	f := frameworkOf(p.Framework)
+	var out []plan.Sample
+	for _, r := range p.Roles {
+		for i := range min(each, r.Instances.Max) {
+			id := plan.TaskID{Role: r.Name, Index: i}
+			launch, err := f.Launch(p, roster, id)
+			if err != nil {
+				return nil, err
+			}
+			out = append(out, plan.Sample{Task: id, Launch: launch})
+		}
 	}
-	first := roster.Members[0].Task
-	launch, err := frameworkOf(p.Framework).Launch(p, roster, first)
-	if err != nil {
-		return nil, err
-	}
-	return &plan.Sample{Task: first, Launch: launch}, nil
+	return out, nil
 }

@@ -12,40 +12,15 @@ import (
 	"github.com/muster-project/muster/spec"
 )
 
-// Sample is one task's launch under an example roster, shown with a plan.
-type Sample struct {
-	Task   TaskID
-	Launch Launch
-}
-
-// Example is a roster as it could come about: every task on a node of its own,
-// with ports that are made up. It shows what tasks will see before any runs.
-func Example(p *Plan) *Roster {
-	var present []Registration
-	for i, id := range p.Tasks() {
-		host := fmt.Sprintf("node-%d", i+1)
-		ports := map[string]int{}
-		for n, port := range p.Role(id.Role).Ports {
-			ports[port.Name] = port.Number
-			if port.Number == 0 {
-				ports[port.Name] = 40000 + n
-			}
-		}
-		present = append(present, Registration{Task: id, Incarnation: 1, Node: host, Host: host, Ports: ports})
-	}
-	return BuildRoster(p, 1, "start", present, nil)
-}
-
-// Format prints what will run, for people. sample may be nil.
-func Format(w io.Writer, p *Plan, sample *Sample) error {
+// Format prints what will run, for people. Samples of a role stand together;
+// there may be none.
+func Format(w io.Writer, p *Plan, samples []Sample) error {
 	f := &formatter{tabs: tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)}
 	f.head(p)
 	f.roles(p)
 	f.policies(p)
 	f.environment(p)
-	if sample != nil {
-		f.sample(sample)
-	}
+	f.samples(p, samples)
 	f.list("warnings", p.Warnings)
 	if f.err != nil {
 		return f.err
@@ -173,29 +148,6 @@ func (f *formatter) environment(p *Plan) {
 		add(r.Name+": ", r.Env)
 	}
 	f.list("environment, as written", lines)
-}
-
-func (f *formatter) sample(s *Sample) {
-	var lines []string
-	add := func(prefix, suffix string, env map[string]string) {
-		for _, name := range slices.Sorted(maps.Keys(env)) {
-			lines = append(lines, prefix+name+"="+quote(env[name])+suffix)
-		}
-	}
-	add("", "", s.Launch.Env)
-	add("", "  (unless it is set already)", s.Launch.Default)
-	add("", expanded, s.Launch.Expand)
-	for i, env := range s.Launch.Procs {
-		prefix := ""
-		if len(s.Launch.Procs) > 1 {
-			prefix = fmt.Sprintf("process %d: ", i)
-		}
-		add(prefix, "", env)
-	}
-	for _, name := range slices.Sorted(maps.Keys(s.Launch.Files)) {
-		lines = append(lines, "file "+name)
-	}
-	f.list("what "+s.Task.String()+" sees, with hosts and ports made up", lines)
 }
 
 func memory(bytes int64) string {

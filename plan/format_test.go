@@ -71,8 +71,8 @@ func TestFormat(t *testing.T) {
 			&spec.Job{
 				Name: "ddp", Workdir: spec.Workdir{Path: ".", InPlace: true},
 				Role: spec.Role{
-					Command: spec.Command{Shell: "torchrun --nproc-per-node 2 train.py"}, Instances: spec.Count{Min: 2, Max: 2},
-					CPUs: 1.5, Ports: map[string]int{"web": 8080},
+					Command: spec.Command{Shell: "torchrun train.py"}, Instances: spec.Count{Min: 2, Max: 2},
+					CPUs: 1.5, Procs: 2, Ports: map[string]int{"web": 8080},
 				},
 			}, pytorch.Framework{},
 		},
@@ -84,13 +84,19 @@ func TestFormat(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			first := p.Tasks()[0]
-			l, err := tc.fw.Launch(p, plan.Example(p), first)
-			if err != nil {
-				t.Fatal(err)
+			var samples []plan.Sample
+			for _, id := range p.Tasks() {
+				if id.Index > 1 {
+					continue // said to be likewise
+				}
+				l, err := tc.fw.Launch(p, plan.Example(p), id)
+				if err != nil {
+					t.Fatal(err)
+				}
+				samples = append(samples, plan.Sample{Task: id, Launch: l})
 			}
 			var got strings.Builder
-			if err := plan.Format(&got, p, &plan.Sample{Task: first, Launch: l}); err != nil {
+			if err := plan.Format(&got, p, samples); err != nil {
 				t.Fatal(err)
 			}
 			golden(t, filepath.Join("testdata", name+".golden"), got.String())
@@ -124,5 +130,41 @@ func (full) Write([]byte) (int, error) { return 0, os.ErrClosed }
 func TestFormatTellsThatItCouldNotWrite(t *testing.T) {
 	if err := plan.Format(full{}, &plan.Plan{}, nil); err == nil {
 		t.Error("got no error from a writer that fails")
+	}
+}
+
+// What the first task has and another lacks is told, too.
+func TestAVariableThatIsMissingIsTold(t *testing.T) {
+	p := &plan.Plan{Roles: []plan.Role{{Name: "w", Instances: spec.Count{Min: 4, Max: 4}}}}
+	of := func(index int, env map[string]string, files ...string) plan.Sample {
+		l := plan.Launch{Env: env, Files: map[string][]byte{}}
+		for _, f := range files {
+			l.Files[f] = nil
+		}
+		return plan.Sample{Task: plan.TaskID{Role: "w", Index: index}, Launch: l}
+	}
+	var got strings.Builder
+	err := plan.Format(&got, p, []plan.Sample{
+		of(0, map[string]string{"A": "1", "B": "2", "C": "3"}, "x"), of(1, map[string]string{"A": "1", "B": "4"}), of(2, map[string]string{"A": "1", "B": "2", "C": "3"}, "x"),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, tail, _ := strings.Cut(got.String(), "what w/0")
+	want := ` sees, with hosts and ports made up
+  A=1
+  B=2
+  C=3
+  file x
+
+what w/1 sees instead
+  B=4
+  C: not there
+  x: not there
+
+1 more of w: likewise; muster plan -o wide shows each
+`
+	if d := cmp.Diff(want, tail); d != "" {
+		t.Error(d)
 	}
 }

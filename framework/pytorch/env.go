@@ -90,10 +90,11 @@ func distributed(l *plan.Launch, p *plan.Plan, r *plan.Roster, m *plan.Member) e
 
 // underLauncher leaves one process, the launcher itself, which starts the others
 // and gives them their ranks. What it would pass on to all of them alike, and
-// so wrong for all but one, is left out.
+// so wrong for all but one, is left out. By c10d it gives even the tasks ranks
+// of its own.
 func underLauncher(l *plan.Launch, m *plan.Member) {
 	l.Procs = l.Procs[:1]
-	if m.Procs > 1 {
+	if m.Procs > 1 || l.Env[rdzvBackend] == "c10d" {
 		for _, name := range []string{"MUSTER_RANK", "MUSTER_LOCAL_RANK", "MUSTER_PROC"} {
 			delete(l.Procs[0], name)
 		}
