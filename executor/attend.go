@@ -26,8 +26,8 @@ func pause(running time.Duration) time.Duration {
 // attend is with a tree from its start to its end: it looks for readiness and
 // reports, and when the tree has ended reads what its output says about why.
 // All that touches files happens here, never in the loop.
-func (e *executor) attend(ctx context.Context, dir string, tree *process.Tree, port int) {
-	reports := &reader{path: filepath.Join(dir, reportFile)}
+func (e *executor) attend(ctx context.Context, dir string, tree *process.Tree, port int, publish map[string]string) {
+	reports, watch := &reader{path: filepath.Join(dir, reportFile)}, newWatch(dir, e.Progress)
 	ready, begin, next := false, time.Now(), time.Duration(0)
 	tick := time.NewTicker(lookReady)
 	defer tick.Stop()
@@ -38,11 +38,15 @@ func (e *executor) attend(ctx context.Context, dir string, tree *process.Tree, p
 			if running := time.Since(begin); !ready && running >= next {
 				ready = isReady(dir, port)
 				r.ready = ready
+				if ready {
+					r.publish(publish)
+				}
 				next = running + pause(running)
 				if ready || next-running > lookLater {
 					tick.Reset(lookLater)
 				}
 			}
+			watch.look(&r, time.Now(), false)
 			if r.ready || r.progress != nil || r.published != nil {
 				e.tell(ctx, r)
 			}
@@ -50,6 +54,7 @@ func (e *executor) attend(ctx context.Context, dir string, tree *process.Tree, p
 			result := tree.Result()
 			d := ended{result: result, report: reports.read(true), at: time.Now()}
 			d.report.ready = !ready && isReady(dir, 0)
+			watch.look(&d.report, d.at, true)
 			d.stderr = tail(logPath(dir, blamed(result), "err")) //nolint:contextcheck // the last words are read also when we are ending
 			e.saver.flush(ctx, e)
 			e.tell(ctx, d)

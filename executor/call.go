@@ -54,8 +54,9 @@ type answered struct {
 
 // scene is what a task's processes were started with.
 type scene struct {
-	env  []string
-	work string
+	env     []string
+	work    string
+	publish map[string]string // once it is ready
 }
 
 func (c called) apply(_ context.Context, e *executor) { e.take(c) }

@@ -49,6 +49,7 @@ func (e *executor) environ(dir, work string, l plan.Launch, i int) []string {
 		}
 	}
 	e.python(env, dir)
+	addModule(env, dir)
 
 	out := make([]string, 0, len(env))
 	for _, name := range slices.Sorted(maps.Keys(env)) {
@@ -98,7 +99,7 @@ func variable(environ []string, name string) (string, bool) {
 // filler replaces the names that only the executor knows.
 func (e *executor) filler(dir, work string) func(string) string {
 	names := strings.NewReplacer("${muster.dir}", dir, "${muster.work}", work, "${muster.devices}", strings.Join(e.Devices, ","),
-		"${muster.agent}", agentWords(e.opt.Agent))
+		"${muster.agent}", agentWords(e.opt.Agent), "${muster.secret}", e.secret.of(dir))
 	return func(text string) string {
 		text = names.Replace(text)
 		const iface = "${muster.iface}"

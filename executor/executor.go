@@ -66,7 +66,7 @@ type executor struct {
 	host      string
 	iface     func() string // the network interface that has host's address
 	ctrl      string        // control address to announce
-	home      home
+	secret    secret
 	home      home
 	in        chan input
 	wake      chan struct{} // of size 1: the connector need not wait any longer

@@ -142,8 +142,8 @@ func (l launched) apply(ctx context.Context, e *executor) {
 	if i.stopping != nil {
 		e.stopTree(*i.stopping)
 	}
-	dir, tree, port := i.dir, i.tree, i.told[i.first]
-	e.wg.Go(func() { e.attend(ctx, dir, tree, port) })
+	dir, tree, port, publish := i.dir, i.tree, i.told[i.first], i.scene.publish
+	e.wg.Go(func() { e.attend(ctx, dir, tree, port, publish) })
 	e.keep(ctx, i.number, dir)
 }
 

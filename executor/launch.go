@@ -24,6 +24,9 @@ func (e *executor) launch(ctx context.Context, dir string, l plan.Launch) (*proc
 	if err := write(dir, l.Files, fill); err != nil {
 		return nil, scene{}, err
 	}
+	if err := writeModule(dir); err != nil {
+		return nil, scene{}, err
+	}
 	agent, err := openAgent(dir, l.Peers)
 	if err != nil {
 		return nil, scene{}, err
@@ -50,8 +53,12 @@ func (e *executor) launch(ctx context.Context, dir string, l plan.Launch) (*proc
 	if agent != nil {
 		e.wg.Go(func() { e.serveAgent(ctx, agent) }) // ctx lasts as long as the incarnation
 	}
+	publish := map[string]string{}
+	for key, value := range l.Publish {
+		publish[key] = fill(value)
+	}
 	tree, err := process.Start(ctx, spec)
-	return tree, scene{env: spec.Procs[0].Env, work: work}, err
+	return tree, scene{env: spec.Procs[0].Env, work: work, publish: publish}, err
 }
 
 func logPath(dir string, proc int, stream string) string {

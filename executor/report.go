@@ -4,9 +4,14 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"io"
 	"os"
 	"regexp"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/muster-project/muster/event"
 	"github.com/muster-project/muster/wire"
@@ -22,6 +27,13 @@ type report struct {
 	ready     bool
 	progress  *event.Progress // the newest
 	published []wire.Published
+}
+
+// publish adds what the launch makes known of a task that is ready.
+func (r *report) publish(known map[string]string) {
+	for key, value := range known {
+		r.published = append(r.published, wire.Published{Key: key, Value: value})
+	}
 }
 
 // apply hands a report to the loop.
@@ -56,6 +68,7 @@ const (
 type reader struct {
 	path   string
 	offset int64
+	freed  int64  // up to here the file takes no disk any more
 	rest   []byte // of a line whose end is not there yet
 	skip   bool   // the line is too long: wait for its end
 }
@@ -72,6 +85,7 @@ func (t *reader) read(last bool) report {
 	if info, err := f.Stat(); err == nil && info.Size() < t.offset {
 		*t = reader{path: t.path} // begun anew
 	}
+	defer t.free()
 	buf := make([]byte, lineSize)
 	for {
 		n, err := f.ReadAt(buf, t.offset)
@@ -84,6 +98,24 @@ func (t *reader) read(last bool) report {
 			return r
 		}
 	}
+}
+
+// freeSize is how much of a report file may lie on the disk although it was read.
+const freeSize = 1 << 20
+
+// free gives back the disk under what has been read: a program may report each
+// of its steps for a week. Where a file system cannot, the file stays as it is.
+func (t *reader) free() {
+	if t.offset-t.freed < freeSize {
+		return
+	}
+	f, err := os.OpenFile(t.path, os.O_WRONLY, 0)
+	if err != nil {
+		return
+	}
+	defer f.Close()
+	_ = unix.Fallocate(int(f.Fd()), unix.FALLOC_FL_PUNCH_HOLE|unix.FALLOC_FL_KEEP_SIZE, t.freed, t.offset-t.freed)
+	t.freed = t.offset
 }
 
 func (t *reader) take(data []byte, r *report) {
@@ -106,13 +138,14 @@ func (t *reader) take(data []byte, r *report) {
 	}
 }
 
-// notNumbers are what Python writes for numbers that JSON does not have.
+// notNumbers are what Python writes for numbers that JSON does not have. A loss
+// that is none is worth telling, so they become words, and numbers again.
 var notNumbers = regexp.MustCompile(`:\s*(NaN|-?Infinity)\b`)
 
 func parse(line []byte, r *report) {
 	var fields map[string]json.RawMessage
 	if json.Unmarshal(line, &fields) != nil {
-		if json.Unmarshal(notNumbers.ReplaceAll(line, []byte(":null")), &fields) != nil {
+		if json.Unmarshal(notNumbers.ReplaceAll(line, []byte(`:"$1"`)), &fields) != nil {
 			return
 		}
 	}
@@ -124,26 +157,28 @@ func parse(line []byte, r *report) {
 		delete(fields, "publish")
 	}
 	if len(fields) > 0 {
-		if p, ok := progress(fields); ok {
+		if p, ok := progressOf(fields); ok {
 			r.progress = p
 		}
 	}
 }
 
-func progress(fields map[string]json.RawMessage) (*event.Progress, bool) {
+func progressOf(fields map[string]json.RawMessage) (*event.Progress, bool) {
 	p := &event.Progress{}
 	known := false
 	for name, raw := range fields {
-		var number float64
-		switch err := json.Unmarshal(raw, &number); {
+		number, err := number(raw)
+		switch {
 		case name == "text":
 			known = json.Unmarshal(raw, &p.Text) == nil || known
 			p.Text = p.Text[:min(len(p.Text), textSize)]
-		case err != nil || string(raw) == "null":
+		case err != nil:
 		case name == "step":
-			p.Step, known = int64(number), true
+			p.Step, known = count(number), true
 		case name == "total":
-			p.Total, known = int64(number), true
+			p.Total, known = count(number), true
+		case name == "step_time":
+			p.StepTime = max(0, number)
 		case len(p.Values) < valuesMost && len(name) <= 128:
 			if p.Values == nil {
 				p.Values = map[string]float64{}
@@ -152,4 +187,28 @@ func progress(fields map[string]json.RawMessage) (*event.Progress, bool) {
 		}
 	}
 	return p, known
+}
+
+// number reads a number, or one of the words for what is none.
+func number(raw json.RawMessage) (float64, error) {
+	var n float64
+	var word string
+	switch err := json.Unmarshal(raw, &n); {
+	case string(raw) == "null":
+		return 0, errors.New("no number")
+	case err == nil:
+		return n, nil
+	case json.Unmarshal(raw, &word) == nil && (word == "NaN" || strings.HasSuffix(word, "Infinity")):
+		return strconv.ParseFloat(word, 64)
+	default:
+		return 0, err
+	}
+}
+
+// count is a number of steps; 0 for what can be none.
+func count(n float64) int64 {
+	if n >= 0 && n < 1<<53 {
+		return int64(n)
+	}
+	return 0
 }

@@ -1,9 +1,11 @@
 package executor
 
 import (
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -151,7 +153,9 @@ func TestReportsOfATask(t *testing.T) {
 	}{
 		"progress": {`{"step":1,"total":10,"loss":0.5,"text":"epoch 1"}` + "\n", report{progress: &event.Progress{Step: 1, Total: 10, Text: "epoch 1", Values: map[string]float64{"loss": 0.5}}}},
 		"newest":   {"{\"step\":1}\n{\"step\":2}\n", report{progress: &event.Progress{Step: 2}}},
-		"NaN":      {`{"step":3,"loss":NaN,"x": -Infinity}` + "\n", report{progress: &event.Progress{Step: 3}}},
+		"NaN": {`{"step":3,"loss":NaN,"x": -Infinity}` + "\n", report{progress: &event.Progress{Step: 3,
+			Values: map[string]float64{"loss": math.NaN(), "x": math.Inf(-1)}}}},
+		"words":    {`{"step":-3,"loss":"0.5","x":null,"step_time":0.25,"total":1e300}` + "\n", report{progress: &event.Progress{StepTime: 0.25}}},
 		"publish":  {`{"publish":{"key":"dashboard","value":"http://x"}}` + "\n", report{published: []wire.Published{{Key: "dashboard", Value: "http://x"}}}},
 		"both":     {`{"step":4,"publish":{"key":"k","value":"v"}}` + "\n", report{progress: &event.Progress{Step: 4}, published: []wire.Published{{Key: "k", Value: "v"}}}},
 		"rubbish":  {"step 5\n[1]\nnull\n{\"step\":\"x\"}\n{\n\x00\xff\n", report{}},
@@ -164,7 +168,7 @@ func TestReportsOfATask(t *testing.T) {
 			t.Fatal(err)
 		}
 		got := (&reader{path: path}).read(false)
-		if diff := cmp.Diff(tc.want, got, cmp.AllowUnexported(report{}), cmpopts.EquateEmpty()); diff != "" {
+		if diff := cmp.Diff(tc.want, got, cmp.AllowUnexported(report{}), cmpopts.EquateEmpty(), cmpopts.EquateNaNs()); diff != "" {
 			t.Errorf("%s: %s", name, diff)
 		}
 	}
@@ -198,6 +202,34 @@ func TestAReportIsReadOnceAndInPieces(t *testing.T) {
 	write("3}", true) // no line end, but the task has ended
 	if diff := cmp.Diff([]int64{-1, 1, -1, 2, 3}, steps); diff != "" {
 		t.Error(diff)
+	}
+}
+
+func TestWhatWasReadOfAReportTakesNoDisk(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "r")
+	r := &reader{path: path}
+	line := `{"step":1,"text":"` + strings.Repeat("x", 1000) + "\"}\n"
+	if err := os.WriteFile(path, []byte(strings.Repeat(line, 4000)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	r.read(false)
+	info, err := os.Stat(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if on := info.Sys().(*syscall.Stat_t).Blocks * 512; on > freeSize || info.Size() != int64(4000*len(line)) {
+		t.Errorf("%d bytes on disk of %d", on, info.Size())
+	}
+	f, err := os.OpenFile(path, os.O_APPEND|os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.WriteString("{\"step\":2}\n"); err != nil {
+		t.Fatal(err)
+	}
+	f.Close()
+	if p := r.read(false).progress; p == nil || p.Step != 2 {
+		t.Errorf("%+v", p)
 	}
 }
 
