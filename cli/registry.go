@@ -1,10 +1,6 @@
 package cli
 
 import (
-	"fmt"
-
-	"github.com/spf13/cobra"
-
 	"github.com/muster-project/muster/framework"
 	"github.com/muster-project/muster/framework/horovod"
 	"github.com/muster-project/muster/framework/jax"
@@ -65,38 +61,4 @@ func readyFor(p *plan.Plan) func(*plan.Plan, *plan.Roster, plan.TaskID, func(pla
 		return r.Ready
 	}
 	return nil
-}
-
-func (e *Env) frameworksCommand() *cobra.Command {
-	var out output
-	cmd := &cobra.Command{
-		Use: "frameworks", GroupID: "site", Short: "list the frameworks that a job can name",
-		Args: count(0, 0, ""),
-		RunE: func(*cobra.Command, []string) error {
-			type row struct {
-				Name  string `json:"name"`
-				About string `json:"about"`
-			}
-			var list []row
-			for _, f := range frameworks {
-				list = append(list, row{f.Name(), f.(framework.Describer).Describe().About})
-			}
-			if out.data() {
-				return out.write(e.Stdout, list)
-			}
-			var rows [][]string
-			for _, r := range list {
-				if out.format == "name" {
-					fmt.Fprintln(e.Stdout, r.Name)
-				}
-				rows = append(rows, []string{r.Name, r.About})
-			}
-			if out.format == "name" {
-				return nil
-			}
-			return table(e.Stdout, []string{"FRAMEWORK", "WHAT TASKS GET"}, rows)
-		},
-	}
-	out.flag(cmd, "table", "json", "yaml", "name")
-	return cmd
 }
