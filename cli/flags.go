@@ -51,7 +51,7 @@ func (f *jobFlags) add(cmd *cobra.Command) {
 	s.StringVar(&f.memory, "memory", "", "memory of each task: 4GiB")
 	s.IntVarP(&f.gpus, "gpus", "G", 0, "GPUs of each task")
 	s.StringVar(&f.gres, "gres", "", "GPUs of each task, as gpu:N")
-	s.StringVar(&f.framework, "framework", "", "how tasks find each other: plain, pytorch, tensorflow")
+	s.StringVar(&f.framework, "framework", "", "how tasks find each other: muster frameworks lists the names")
 	s.StringVar(&f.python, "python", "", "Python of the tasks: an interpreter, a virtual or conda environment, a packed one, or a file of requirements")
 	s.StringVar(&f.image, "image", "", "container image")
 	s.StringVarP(&f.queue, "queue", "q", "", "queue on the backend")
