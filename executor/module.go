@@ -15,20 +15,13 @@ const moduleDir = "python"
 
 // writeModule puts the module where PYTHONPATH ends.
 func writeModule(dir string) error {
-	files := sdk.Files()
-	err := fs.WalkDir(files, ".", func(name string, d fs.DirEntry, err error) error {
-		to := filepath.Join(dir, moduleDir, filepath.FromSlash(name))
-		if err != nil || d.IsDir() {
-			return errors.Join(err, os.MkdirAll(to, 0o700))
-		}
-		text, err := fs.ReadFile(files, name)
-		if err != nil {
-			return err
-		}
-		return os.WriteFile(to, text, 0o600)
-	})
+	dir = filepath.Join(dir, moduleDir)
+	err := os.Mkdir(dir, 0o700)
+	if err == nil || errors.Is(err, fs.ErrExist) {
+		err = os.WriteFile(filepath.Join(dir, "muster.py"), sdk.Module, 0o600)
+	}
 	if err != nil {
-		return fmt.Errorf("%s: cannot be written: %w", moduleDir, cause(err))
+		return fmt.Errorf("%s: cannot be written: %w", dir, cause(err))
 	}
 	return nil
 }

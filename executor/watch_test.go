@@ -2,9 +2,11 @@ package executor
 
 import (
 	"bytes"
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -182,9 +184,10 @@ func TestSecretsOfIncarnationsAndExecutorsDiffer(t *testing.T) {
 }
 
 func BenchmarkModule(b *testing.B) {
-	dir := b.TempDir()
-	for b.Loop() {
-		if err := writeModule(dir); err != nil {
+	root := b.TempDir()
+	for i := 0; b.Loop(); i++ { // each incarnation has a directory of its own
+		dir := filepath.Join(root, strconv.Itoa(i))
+		if err := errors.Join(os.Mkdir(dir, 0o700), writeModule(dir)); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -1,15 +1,12 @@
 // Package python is the Python module that tasks report their progress with: it
-// comes in by embedding, and goes out as files, which the executor puts where
-// every task of a job finds them.
+// comes in by embedding, and goes out as one file, which the executor puts where
+// every task of a job finds it.
 package python
 
-import (
-	"embed"
-	"io/fs"
-)
+import _ "embed"
 
-//go:embed muster/*.py muster/py.typed
-var module embed.FS
-
-// Files is the module: a directory muster, to be put on PYTHONPATH.
-func Files() fs.FS { return module }
+// Module is the source of the module muster. It is a package of one file where
+// it is installed, since only packages can say that they are typed.
+//
+//go:embed muster/__init__.py
+var Module []byte
