@@ -56,6 +56,7 @@ func (Framework) Prepare(d *plan.Draft) {
 		d.Report(plan.Finding{
 			Path: "roles", Problem: "no trainers: servers alone have nobody to serve", Hint: "add a role called worker or trainer",
 		})
+		return
 	}
 	for i := range p.Roles {
 		r := &p.Roles[i]
