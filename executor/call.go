@@ -78,6 +78,7 @@ func (e *executor) take(c called) {
 	case !wait && i.tree != nil:
 		c.answer <- answered{tree: i.tree, scene: i.scene}
 	default:
+		e.log.Debug("call waits", "incarnation", c.Incarnation, "phase", i.phase)
 		i.calls = append(i.calls, c)
 	}
 }

@@ -237,7 +237,7 @@ func liveWith(t *testing.T, c Context, opt Options) *life {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	l := &life{t: t, cancel: cancel, done: make(chan error, 1), log: &buffer{}}
-	opt.Guardian, opt.Version, opt.Log = self(t, "guardian"), "test", slog.New(slog.NewTextHandler(l.log, nil))
+	opt.Guardian, opt.Agent, opt.Version, opt.Log = self(t, "guardian"), self(t, "agent"), "test", slog.New(slog.NewTextHandler(l.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	opt.Limits = wire.Limits{Greeting: 5 * time.Second}
 	go func() { l.done <- Run(ctx, c, opt) }()
 	t.Cleanup(func() {

@@ -17,7 +17,7 @@ import (
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 {
 		switch os.Args[1] {
-		case "run", "guardian":
+		case "run", "guardian", "agent":
 			os.Exit(Main(context.Background(), Program{
 				Self: Self(), Environ: os.Environ(), Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr,
 			}, os.Args[1:]))
