@@ -7,7 +7,7 @@ package spec
 // moves them into Roles, so that later code sees roles only.
 type Job struct {
 	Name      string         `yaml:"name,omitempty" json:"name,omitempty" doc:"what people call the job; need not be unique"`
-	Framework string         `yaml:"framework,omitempty" json:"framework,omitempty" doc:"how tasks find each other: plain, pytorch, tensorflow"`
+	Framework string         `yaml:"framework,omitempty" json:"framework,omitempty" doc:"how tasks find each other: plain, pytorch, tensorflow and more; muster frameworks lists them"`
 	On        string         `yaml:"on,omitempty" json:"on,omitempty" doc:"BACKEND or BACKEND:SITE; default local"`
 	Queue     string         `yaml:"queue,omitempty" json:"queue,omitempty" doc:"queue on the backend"`
 	Priority  int            `yaml:"priority,omitempty" json:"priority,omitempty" doc:"higher starts earlier; default 0"`
