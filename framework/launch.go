@@ -46,6 +46,7 @@ func Common(p *plan.Plan, r *plan.Roster, id plan.TaskID) (plan.Launch, *plan.Me
 		}
 		Set(&l, PortVariable(port.Name), strconv.Itoa(number))
 	}
+	web(&l, role, m)
 	for i := range m.Procs {
 		SetProc(&l, i, "MUSTER_PROC", strconv.Itoa(i))
 		if m.Rank >= 0 {
