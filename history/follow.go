@@ -43,6 +43,8 @@ func Follow(ctx context.Context, fsys storage.FS, dir string, from int64) iter.S
 		tick := time.NewTimer(0)
 		defer tick.Stop()
 		heard := time.Now()
+		changed, ignore := notice(fsys, dir)
+		defer ignore()
 		for {
 			events, err := f.step(ctx)
 			for _, e := range events {
@@ -64,12 +66,26 @@ func Follow(ctx context.Context, fsys storage.FS, dir string, from int64) iter.S
 			tick.Reset(pause(time.Since(heard)))
 			select {
 			case <-tick.C:
+			case <-changed:
 			case <-ctx.Done():
 				yield(event.Event{}, ctx.Err())
 				return
 			}
 		}
 	}
+}
+
+// notice tells when to look sooner, where the file system can: nil never does.
+func notice(fsys storage.FS, dir string) (changed <-chan struct{}, ignore func()) {
+	w, ok := fsys.(storage.Notifier)
+	if !ok {
+		return nil, func() {}
+	}
+	n, err := w.Notify(segmentDir(dir))
+	if err != nil {
+		return nil, func() {} // not there yet, or too many watch: we look
+	}
+	return n.C(), func() { _ = n.Close() } // nothing can be lost by it
 }
 
 // follower reads one segment until another continues it.

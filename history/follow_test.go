@@ -12,6 +12,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/muster-project/muster/event"
+	"github.com/muster-project/muster/storage"
 	"github.com/muster-project/muster/storage/faulty"
 	"github.com/muster-project/muster/storage/local"
 )
@@ -23,6 +24,10 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
+// looked is a file system that tells of no changes: in a synctest bubble nothing
+// may wait for the kernel.
+type looked struct{ storage.FS }
+
 // follow collects in the background what Follow gives, until it ends.
 type follow struct {
 	events chan event.Event
@@ -32,7 +37,7 @@ type follow struct {
 func startFollow(ctx context.Context, dir string, from int64) *follow {
 	f := &follow{events: make(chan event.Event), end: make(chan error, 1)}
 	go func() {
-		for e, err := range Follow(ctx, local.FS{}, dir, from) {
+		for e, err := range Follow(ctx, looked{local.FS{}}, dir, from) {
 			if err != nil {
 				f.end <- err
 				return
@@ -131,6 +136,47 @@ func TestFollowGivesABatchOnlyWhenItIsWhole(t *testing.T) {
 		cancel()
 		if err := <-f.end; !errors.Is(err, context.Canceled) {
 			t.Errorf("got %v", err)
+		}
+	})
+}
+
+// telling is a file system whose changes a test tells of.
+type telling struct {
+	looked
+	changed chan struct{}
+	closed  bool
+}
+
+func (f *telling) Notify(string) (storage.Notice, error) { return f, nil }
+func (f *telling) C() <-chan struct{}                    { return f.changed }
+func (f *telling) Close() error                          { f.closed = true; return nil }
+
+func TestFollowLooksAtOnceWhenItIsToldOfAChange(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		dir := t.TempDir()
+		j, _ := reopen(t, lazy, dir)
+		fsys := &telling{looked: looked{local.FS{}}, changed: make(chan struct{})}
+		var begin time.Time // of the change
+		for e, err := range Follow(t.Context(), fsys, dir, 1) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, done := e.Body.(*event.JobFinished); done {
+				break
+			}
+			go func() {
+				time.Sleep(time.Hour) // so that looks are rare
+				time.Sleep(time.Millisecond)
+				begin = time.Now()
+				add(t, j, finish())
+				fsys.changed <- struct{}{}
+			}()
+		}
+		if late := time.Since(begin); late != 0 {
+			t.Errorf("it looked %v after it was told", late)
+		}
+		if !fsys.closed {
+			t.Error("it goes on listening")
 		}
 	})
 }

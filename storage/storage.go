@@ -53,6 +53,21 @@ type Fencer interface {
 	Fence(ctx context.Context, path string) error
 }
 
+// Notifier is implemented by file systems that can tell when something changes.
+type Notifier interface {
+	// Notify watches a directory that exists. It may miss what other machines do, so
+	// whoever waits looks now and then all the same.
+	Notify(dir string) (Notice, error)
+}
+
+// Notice tells of changes in one directory until it is closed.
+type Notice interface {
+	// C holds a token when a file of the directory was made or has grown since the
+	// last one was taken.
+	C() <-chan struct{}
+	io.Closer
+}
+
 // Filler is implemented by a Writer whose file system keeps safest what ends
 // with a whole block. Whoever syncs small pieces and whose format has something
 // that means nothing, such as blank lines, fills up; nobody must.
