@@ -20,6 +20,7 @@ type line struct {
 	role    string
 	reading *launcher.Reading
 	applied bool
+	against []launcher.Conflict
 }
 
 // readLines takes over what the lines of launchers say and the author of the
@@ -91,9 +92,7 @@ func (a *assembly) take(stack *spec.Stack, l *line) {
 	for _, c := range changes {
 		stack.SetValue(origin, prefix+c.Key, c.Value)
 	}
-	for _, c := range conflicts {
-		a.warnings = append(a.warnings, fmt.Sprintf("roles.%s.%s: %s", l.role, c.Key, c.Text))
-	}
+	l.against = conflicts
 	for _, name := range slices.Sorted(maps.Keys(r.Env)) {
 		if !said("env." + quotedKey(name)) {
 			stack.SetValue(origin, prefix+"env."+quotedKey(name), r.Env[name])
@@ -109,6 +108,9 @@ func (a *assembly) tellLine(l *line) {
 	if role := a.resolved.Job.Roles.Get(l.role); role == nil {
 		// The only role of a job has another name under another framework.
 		l.role = a.resolved.Job.Roles[0].Name
+	}
+	for _, c := range l.against {
+		a.warnings = append(a.warnings, fmt.Sprintf("roles.%s.%s: %s", l.role, c.Key, c.Text))
 	}
 	if l.applied {
 		role := a.resolved.Job.Roles.Get(l.role)
