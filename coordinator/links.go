@@ -22,9 +22,9 @@ type links struct {
 
 	mu       sync.Mutex
 	slots    map[string]*presence
-	progress map[plan.TaskID]event.Progress // since the last report
-	looked   time.Time                      // when silence was last looked for
-	awake    time.Time                      // since when this has been done without a gap
+	progress *reports
+	looked   time.Time // when silence was last looked for
+	awake    time.Time // since when this has been done without a gap
 }
 
 // presence is what is known of one slot's executor.
@@ -52,7 +52,7 @@ const napLeast = 4 * watchEvery
 
 func newLinks(s *session.Session, term int64, in *inbox) *links {
 	p := s.Plan()
-	l := &links{timing: p.Timing.For(len(p.Tasks())), term: term, in: in, slots: map[string]*presence{}, progress: map[plan.TaskID]event.Progress{}}
+	l := &links{timing: p.Timing.For(len(p.Tasks())), term: term, in: in, slots: map[string]*presence{}, progress: newReports(len(p.Tasks()), time.Now())}
 	for _, sl := range s.Slots() {
 		p := l.at(sl.Slot)
 		p.started = sl.Started
@@ -154,7 +154,7 @@ func (l *links) Received(link *wire.Link, m wire.Message) {
 		l.uses(slot, m.Beat.Usage)
 		if m.Beat.Progress != nil {
 			l.mu.Lock()
-			l.progress[link.Task()] = *m.Beat.Progress
+			l.progress.put(link.Task(), *m.Beat.Progress)
 			l.mu.Unlock()
 		}
 	case m.Registered != nil:
@@ -169,7 +169,7 @@ func (l *links) Received(link *wire.Link, m wire.Message) {
 	case m.Signalled != nil:
 		l.in.put(session.Signalled{Slot: slot, Request: m.Signalled.Request, Error: m.Signalled.Error})
 	case m.Exited != nil:
-		l.flush()
+		l.flush(func(r *reports, now time.Time) map[plan.TaskID]event.Progress { return r.last(link.Task(), now) })
 		l.in.put(session.Exited{Slot: slot, Incarnation: m.Exited.Incarnation, Exit: *corrected(link, &m.Exited.Exit)})
 	}
 }
@@ -206,13 +206,10 @@ func corrected(link *wire.Link, x *event.Exit) *event.Exit {
 	return &y
 }
 
-// flush hands over what tasks reported of their progress.
-func (l *links) flush() {
+// flush hands over what tasks reported of their progress, as far as it is wanted.
+func (l *links) flush(wanted func(*reports, time.Time) map[plan.TaskID]event.Progress) {
 	l.mu.Lock()
-	p := l.progress
-	if len(p) > 0 {
-		l.progress = map[plan.TaskID]event.Progress{}
-	}
+	p := wanted(l.progress, time.Now())
 	l.mu.Unlock()
 	if len(p) > 0 {
 		l.in.put(session.Progress{Tasks: p})
@@ -226,7 +223,7 @@ func (l *links) watch(ctx context.Context) {
 	for {
 		select {
 		case <-t.C:
-			l.flush()
+			l.flush((*reports).due)
 			l.miss(time.Now())
 		case <-ctx.Done():
 			return
