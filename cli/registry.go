@@ -4,10 +4,12 @@ import (
 	"github.com/muster-project/muster/framework"
 	"github.com/muster-project/muster/framework/horovod"
 	"github.com/muster-project/muster/framework/jax"
+	"github.com/muster-project/muster/framework/mpi"
 	"github.com/muster-project/muster/framework/mxnet"
 	"github.com/muster-project/muster/framework/paddle"
 	"github.com/muster-project/muster/framework/plain"
 	"github.com/muster-project/muster/framework/pytorch"
+	"github.com/muster-project/muster/framework/ray"
 	"github.com/muster-project/muster/framework/tensorflow"
 	"github.com/muster-project/muster/plan"
 	"github.com/muster-project/muster/spec"
@@ -19,7 +21,9 @@ var frameworks = []framework.Framework{
 	pytorch.Framework{},
 	tensorflow.Framework{},
 	horovod.Framework{},
+	ray.Framework{},
 	jax.Framework{},
+	mpi.Framework{},
 	mxnet.Framework{},
 	paddle.Framework{},
 }

@@ -17,7 +17,10 @@ func (e *executor) environ(dir, work string, l plan.Launch, i int) []string {
 	fill := e.filler(dir, work)
 	env := map[string]string{}
 	for name, value := range l.Default {
-		env[name] = fill(value)
+		// What nobody knows here, such as an interface, is better not said.
+		if v := fill(value); v != "" || value == "" {
+			env[name] = v
+		}
 	}
 	for name, value := range e.Environ {
 		// Variables of a muster job that this one was submitted from are not ours.
