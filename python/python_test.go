@@ -153,6 +153,7 @@ func roads(t *testing.T) map[string][]string {
 }
 
 func TestEachInstallerMakesAnEnvironmentWhoseScriptsRun(t *testing.T) {
+	t.Parallel()
 	i := here(t)
 	dir := files(t, t.TempDir(), map[string]string{
 		"requirements.txt": "-r more/base.txt  # what everybody has\n-c limits.txt\ncowsay\n",
@@ -189,6 +190,7 @@ func TestEachInstallerMakesAnEnvironmentWhoseScriptsRun(t *testing.T) {
 }
 
 func TestManyJobsShareOneBuild(t *testing.T) {
+	t.Parallel()
 	i := here(t)
 	dir := files(t, t.TempDir(), map[string]string{"requirements.txt": "six==1.16.0\n"})
 	s, h := newShelf(t, os.Environ())
@@ -216,6 +218,7 @@ func TestManyJobsShareOneBuild(t *testing.T) {
 }
 
 func TestAFailureShowsTheInstallersLastLinesAndLeavesNothing(t *testing.T) {
+	t.Parallel()
 	i := here(t)
 	dir := files(t, t.TempDir(), map[string]string{"requirements.txt": "six==0.0.12345\n"})
 	for name, environ := range roads(t) {
@@ -245,6 +248,7 @@ func onlyLocks(t *testing.T, s *Shelf) {
 }
 
 func TestAnInterruptedBuildEndsTheInstallerAndLeavesNothing(t *testing.T) {
+	t.Parallel()
 	i := here(t)
 	dir := files(t, t.TempDir(), map[string]string{"requirements.txt": "./slow\n", "slow/pyproject.toml": slowProject, "slow/backend.py": slowBackend})
 	for name, environ := range roads(t) {
