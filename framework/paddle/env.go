@@ -208,5 +208,11 @@ func underLauncher(l *plan.Launch, p *plan.Plan, r *plan.Roster, m *plan.Member)
 	framework.Set(l, "PADDLE_RANK", strconv.Itoa(m.GroupRank))
 	framework.Set(l, "PADDLE_NPROC_PER_NODE", strconv.Itoa(m.Procs))
 	framework.Set(l, "PADDLE_JOB_ID", p.ID)
+	if p.Role(m.Task.Role).Resources.GPUs == 0 && len(m.Devices) == 0 {
+		// Devices that are not the task's are hidden from it by an empty
+		// CUDA_VISIBLE_DEVICES, which the launcher takes for one device without
+		// a name. It looks at this first, and then for itself.
+		framework.SetDefault(l, "XPU_VISIBLE_DEVICES", "all")
+	}
 	return nil
 }

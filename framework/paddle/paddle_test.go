@@ -121,6 +121,7 @@ func TestPaddlesLauncherFindsItsDefaults(t *testing.T) {
 		want := map[string]string{
 			"PADDLE_MASTER": "10.0.0.0:40004", "PADDLE_NNODES": "2", "PADDLE_RANK": "1", "PADDLE_NPROC_PER_NODE": "4",
 			"PADDLE_JOB_ID": "m-aaaaaaaaaa", "POD_IP": "10.0.0.0", "GLOO_SOCKET_IFNAME": "${muster.iface}",
+			"XPU_VISIBLE_DEVICES": "all",
 		}
 		if d := cmp.Diff(want, frameworktest.Seen(l, 0)); d != "" {
 			t.Errorf("%s: %s", command, d)
