@@ -31,9 +31,9 @@ type assembly struct {
 	backend  backend.Backend
 	shared   bool // nodes see this machine's files
 	plan     *plan.Plan
-}
 	notes    []string // what was taken over from a launcher's line
 	warnings []string // of them, those that go with the plan
+}
 
 // commandLine is where the words after -- are written.
 const commandLine = "command line"
@@ -71,10 +71,10 @@ func (e *Env) resolve(cmd *cobra.Command, f *jobFlags, args []string) (*assembly
 	if a.resolved, err = stack.Resolve(e.account()); err != nil {
 		return nil, e.specFault(err)
 	}
-	a.fill()
 	if err := a.readLines(stack); err != nil {
 		return nil, err
 	}
+	a.fill()
 	return a, nil
 }
 
@@ -155,12 +155,12 @@ func (a *assembly) build(ctx context.Context) error {
 		return errors.Join(append(missing, fault(exitJobFile, err))...)
 	}
 	a.plan = p
+	p.Warnings = append(p.Warnings, a.warnings...)
 	findings, err := a.backend.Check(ctx, p)
 	if err != nil {
 		return errors.Join(append(missing, refused(err))...)
 	}
 	for _, f := range findings {
-	p.Warnings = append(p.Warnings, a.warnings...)
 		if f.Warning {
 			p.Warnings = append(p.Warnings, plan.Finding{Path: f.Path, Problem: f.Problem}.String())
 		}
