@@ -19,11 +19,13 @@ import (
 // an eBPF assembler, systemd and D-Bus), and it refuses what we do on hybrid
 // machines: kill by version 2, limit memory by version 1.
 type cgroup struct {
-	dirs   []string
-	memory bool   // the memory limit is the kernel's
-	events string // the file that counts kills for memory
-	most   string // the file with the peak
-	killer string // the file that kills all; empty before Linux 5.14 and without version 2
+	dirs    []string
+	unified string // the one of version 2; empty: none
+	rooms   []room // those of version 1
+	memory  bool   // the memory limit is the kernel's
+	events  string // the file that counts kills for memory
+	most    string // the file with the peak
+	killer  string // the file that kills all; empty before Linux 5.14 and without version 2
 }
 
 // ours is the name of a level of cgroups that belongs to muster: it and what is
@@ -41,18 +43,18 @@ func makeCgroup(l Limits) *cgroup {
 		switch {
 		case h.controllers == nil:
 			if dir := h.make(l.Cgroup); dir != "" {
-				c.dirs = append(c.dirs, dir)
+				c.dirs, c.unified = append(c.dirs, dir), dir
 				c.second(dir, l)
 				cpus = cpus && put(dir, "cpuset.cpus", l.CPUSet) != nil
 			}
 		case h.has("memory") && l.Memory > 0 && !c.memory:
 			if dir := h.make(l.Cgroup); dir != "" {
-				c.dirs = append(c.dirs, dir)
+				c.old(h, dir)
 				c.first(dir, l)
 			}
 		case h.has("cpuset") && cpus:
 			if dir := h.make(l.Cgroup); dir != "" {
-				c.dirs = append(c.dirs, dir)
+				c.old(h, dir)
 				_ = put(dir, "cpuset.cpus", l.CPUSet) // the affinity holds anyway
 			}
 		}
@@ -61,6 +63,12 @@ func makeCgroup(l Limits) *cgroup {
 		return nil
 	}
 	return c
+}
+
+// old notes a directory of version 1.
+func (c *cgroup) old(h hierarchy, dir string) {
+	c.dirs = append(c.dirs, dir)
+	c.rooms = append(c.rooms, room{filepath.Join(dir, "tasks"), filepath.Join(h.here(), "tasks")})
 }
 
 // second sets limits in version 2.

@@ -175,20 +175,10 @@ func (g *guardian) further(o execOrder) (int, error) {
 		defer f.Close()
 		fds[i] = f.Fd()
 	}
-	restore, err := g.limit.pin()
-	if err != nil {
-		return 0, err
-	}
-	defer restore()
-	pid, err := syscall.ForkExec(path, o.Proc.Argv, &syscall.ProcAttr{
+	return g.limit.fork(path, o.Proc, syscall.ProcAttr{
 		Dir: o.Proc.Dir, Env: o.Proc.Env, Files: fds[:],
 		Sys: &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL},
 	})
-	if err != nil {
-		return 0, explain(o.Proc, path, err)
-	}
-	g.limit.attach(pid)
-	return pid, nil
 }
 
 // execEnded tells of the end of a further process.

@@ -63,10 +63,15 @@ func (h hierarchy) parent(named string) string {
 	if named != "" {
 		return filepath.Join(h.mount, named)
 	}
-	if rel := strings.TrimPrefix(h.own, strings.TrimSuffix(h.root, "/")); rel == "" || rel == "/" {
+	if h.here() == filepath.Clean(h.mount) {
 		return filepath.Join(h.mount, ours)
 	}
 	return ""
+}
+
+// here is the directory of this process's own cgroup.
+func (h hierarchy) here() string {
+	return filepath.Join(h.mount, strings.TrimPrefix(h.own, strings.TrimSuffix(h.root, "/")))
 }
 
 func (h hierarchy) has(controller string) bool { return slices.Contains(h.controllers, controller) }

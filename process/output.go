@@ -21,8 +21,9 @@ type pump struct {
 }
 
 const (
-	pipeSize = 1 << 20 // asked for; an unprivileged user may get less
-	readSize = 256 << 10
+	pipeSize  = 1 << 20 // asked for; an unprivileged user may get less
+	readSize  = 256 << 10
+	readLeast = 4 << 10 // to begin with: most processes say little
 	// drainTime is how long the pump waits for the pipes' ends once the tree is
 	// gone: somebody outside the tree may have been handed a pipe.
 	drainTime = time.Second
@@ -59,10 +60,13 @@ func (p *pump) open(path string, spec Spec) (*os.File, error) {
 }
 
 func carry(w *capture.Writer, r *os.File) {
-	buf := make([]byte, readSize)
+	buf := make([]byte, readLeast)
 	for {
 		n, err := r.Read(buf)
 		w.Store(buf[:n])
+		if n == len(buf) && n < readSize {
+			buf = make([]byte, min(4*n, readSize))
+		}
 		if errors.Is(err, os.ErrDeadlineExceeded) {
 			rest(w, r, buf)
 			return

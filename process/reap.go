@@ -51,6 +51,12 @@ func waitAny() (int, error) {
 	return int(*(*int32)(unsafe.Add(unsafe.Pointer(&info), offset))), err
 }
 
+// childless says that this process has no children, dead or alive: below a
+// subreaper nothing lives then.
+func childless() bool {
+	return errors.Is(unix.Waitid(unix.P_ALL, 0, nil, unix.WEXITED|unix.WNOHANG|unix.WNOWAIT|unix.WALL, nil), unix.ECHILD)
+}
+
 func exitOf(pid int, status syscall.WaitStatus) Exit {
 	e := Exit{PID: pid, Status: status.ExitStatus(), At: time.Now()}
 	if status.Signaled() {

@@ -68,12 +68,7 @@ func (g *guardian) launch(p Proc) (int, error) {
 		}
 		defer errs.Close()
 	}
-	restore, err := g.limit.pin()
-	if err != nil {
-		return 0, err
-	}
-	defer restore()
-	pid, err := syscall.ForkExec(path, p.Argv, &syscall.ProcAttr{
+	return g.limit.fork(path, p, syscall.ProcAttr{
 		Dir:   p.Dir,
 		Env:   p.Env,
 		Files: []uintptr{null.Fd(), out.Fd(), errs.Fd()},
@@ -81,9 +76,4 @@ func (g *guardian) launch(p Proc) (int, error) {
 		// the executor then.
 		Sys: &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL},
 	})
-	if err != nil {
-		return 0, explain(p, path, err)
-	}
-	g.limit.attach(pid)
-	return pid, nil
 }
