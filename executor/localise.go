@@ -55,11 +55,13 @@ func (e *executor) prepare(ctx context.Context, dir string, ports []plan.Port) (
 	if err := e.interpreter(ctx, filepath.Join(dir, toolDir)); err != nil {
 		return nil, err
 	}
-	// Unpacking took more memory than the rest of our life does. Pools let go of
-	// theirs at the second collection only.
-	runtime.GC()
-	debug.FreeOSMemory()
-	frugal.Drop()
+	if e.Work.Archive != "" || len(e.Work.Files) > 0 {
+		// Unpacking took more memory than the rest of our life does. Pools let go of
+		// theirs at the second collection only.
+		runtime.GC()
+		debug.FreeOSMemory()
+		frugal.Drop()
+	}
 	return holdPorts(ctx, ports)
 }
 

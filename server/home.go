@@ -12,6 +12,8 @@ import (
 	"path/filepath"
 	"strconv"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/muster-project/muster/api"
 )
 
@@ -104,6 +106,30 @@ func (h *home) write(rel string, data []byte) error {
 		err = f.Sync()
 	}
 	return errors.Join(err, f.Close())
+}
+
+// writeAll makes the files of a directory and returns when they and its entries
+// are on the disk, which takes all of them in one go.
+func (h *home) writeAll(dir string, files map[string][]byte) error {
+	var open []*os.File
+	var err error
+	for name, data := range files {
+		f, cerr := h.create(filepath.Join(dir, name), 0o600)
+		if cerr != nil {
+			err = cerr
+			break
+		}
+		open = append(open, f)
+		if _, err = f.Write(data); err != nil {
+			break
+		}
+	}
+	var g errgroup.Group
+	for _, f := range open {
+		g.Go(func() error { return errors.Join(f.Sync(), f.Close()) })
+	}
+	g.Go(func() error { return h.syncDir(dir) })
+	return errors.Join(err, g.Wait())
 }
 
 // place makes a file that appears under its name with all its content.

@@ -114,13 +114,7 @@ func (s *Server) store(p Person, sub backend.Submission) (*job, error) {
 		}
 	}
 	if err == nil {
-		err = h.write(filepath.Join(temp, "submission.json"), data)
-	}
-	if err == nil {
-		err = h.write(filepath.Join(temp, local.LinkFile), link)
-	}
-	if err == nil {
-		err = h.syncDir(temp)
+		err = h.writeAll(temp, map[string][]byte{"submission.json": data, local.LinkFile: link})
 	}
 	if err == nil {
 		err = h.root.Rename(temp, filepath.Join("jobs", id))

@@ -39,7 +39,7 @@ func (g *gang) recover(k backend.Slot) {
 			if !started {
 				how = "was not started before its claim lapsed"
 			}
-			g.awaitFree(s, how, 0)
+			g.awaitFree(s, how, 0, false)
 		})
 		return
 	}

@@ -138,7 +138,7 @@ func (g *gang) watch(s *slot, proc *Process, child *exec.Cmd) {
 		child.Wait() // all that it can say is in the state
 		how, status = ending(child.ProcessState)
 	}
-	g.awaitFree(s, how, status)
+	g.awaitFree(s, how, status, child != nil && child.ProcessState.Success())
 }
 
 // endHolders kills what still holds the claim of a slot whose executor has ended.
@@ -187,8 +187,10 @@ const freeTick = 10 * time.Millisecond
 // takes longer is stopped or stuck, and is killed like all else.
 const holderTime = 30 * time.Second
 
-// awaitFree waits until nothing of a slot is left and reports it.
-func (g *gang) awaitFree(s *slot, how string, status int) {
+// awaitFree waits until nothing of a slot is left and reports it. An executor that
+// ended well has seen to the end of its tree; only after another end (both killed, at
+// worst) a look at all processes of the machine is needed.
+func (g *gang) awaitFree(s *slot, how string, status int, well bool) {
 	tick := time.NewTicker(freeTick)
 	defer tick.Stop()
 	late := time.NewTimer(holderTime)
@@ -209,7 +211,9 @@ func (g *gang) awaitFree(s *slot, how string, status int) {
 		case <-tick.C:
 		}
 	}
-	g.endLeft(s)
+	if !well {
+		g.endLeft(s)
+	}
 	s.mu.Lock()
 	released := s.released
 	s.mu.Unlock()
