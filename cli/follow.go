@@ -181,7 +181,11 @@ func (f *follower) progress() {
 	if b.Progress == nil || b.Progress.Total <= 0 {
 		return
 	}
-	if d := 10 * b.Progress.Step / b.Progress.Total; d > f.decile {
+	d := 10 * b.Progress.Step / b.Progress.Total
+	if d < f.decile { // the next epoch of those that are counted alone, or a restart
+		f.decile = d
+	}
+	if d > f.decile {
 		f.decile = d
 		f.screen.say("%s", b.Progress.plain())
 	}

@@ -52,6 +52,7 @@ func (e *Env) reportOf(s *session.Session, j job, heard time.Time) *report {
 	if r.Outcome != nil {
 		r.Warnings = append(r.Warnings, r.Outcome.Warnings...)
 	}
+	r.Addresses = r.View.Addresses()
 	until := e.Now()
 	if !r.Ended.IsZero() {
 		until = r.Ended

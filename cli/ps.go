@@ -64,7 +64,7 @@ func (e *Env) list(out *output, reports []*report, all bool, total int) error {
 	}
 	head := []string{"JOB", "NAME", "STATE", "TASKS", "STATUS", "ELAPSED", "SUBMITTED"}
 	if out.format == "wide" {
-		head = append(head, "FRAMEWORK", "BACKEND", "USER", "EPOCH", "TERM", "WHY")
+		head = append(head, "FRAMEWORK", "BACKEND", "USER", "EPOCH", "TERM", "PROGRESS", "ADDRESS", "WHY")
 	}
 	var rows [][]string
 	for _, r := range reports {
@@ -77,7 +77,7 @@ func (e *Env) list(out *output, reports []*report, all bool, total int) error {
 		}
 		row := []string{r.ID, dash(cut(r.Name, 30)), r.State, r.running(), status, span(r.elapsed()), r.Submitted.Local().Format(time.DateTime)}
 		if out.format == "wide" {
-			row = append(row, r.Framework, r.Backend, r.User, strconv.Itoa(r.Epoch), strconv.FormatInt(r.Term, 10), dash(why))
+			row = append(row, r.Framework, r.Backend, r.User, strconv.Itoa(r.Epoch), strconv.FormatInt(r.Term, 10), dash(r.percent()), dash(r.firstAddress()), dash(why))
 		}
 		rows = append(rows, row)
 	}

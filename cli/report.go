@@ -14,11 +14,13 @@ import (
 // and how fresh that is. Its keys are part of muster's interface.
 type report struct {
 	session.View
-	Elapsed  float64   `json:"elapsed_seconds"`
-	Warnings []string  `json:"warnings,omitempty"`
-	Dir      string    `json:"dir"`
-	Heard    time.Time `json:"heard"` // of the newest fact
-	Alive    bool      `json:"coordinator_alive"`
+	Elapsed  float64  `json:"elapsed_seconds"`
+	Warnings []string `json:"warnings,omitempty"`
+	Dir      string   `json:"dir"`
+	// Addresses are those that tasks published and that can be looked at now.
+	Addresses []session.Address `json:"addresses,omitempty"`
+	Heard     time.Time         `json:"heard"` // of the newest fact
+	Alive     bool              `json:"coordinator_alive"`
 }
 
 // tallies counts tasks by state, in the order of a task's life.
@@ -52,6 +54,32 @@ func (r *report) running() string {
 
 func (r *report) elapsed() time.Duration { return time.Duration(r.Elapsed * float64(time.Second)) }
 
+// percent is how far the job is, as far as that is known.
+func (r *report) percent() string {
+	b := r.bar()
+	switch {
+	case b == nil:
+		return ""
+	case b.Total > 0:
+		return fmt.Sprintf("%d%%", min(100, 100*b.Step/b.Total))
+	case b.Step > 0:
+		return fmt.Sprintf("step %d", b.Step)
+	}
+	return ""
+}
+
+// firstAddress is one of those that can be looked at, and how many more there are.
+func (r *report) firstAddress() string {
+	switch n := len(r.Addresses); n {
+	case 0:
+		return ""
+	case 1:
+		return printable([]byte(r.Addresses[0].URL))
+	default:
+		return fmt.Sprintf("%s (and %d more)", printable([]byte(r.Addresses[0].URL)), n-1)
+	}
+}
+
 // text prints a report for people.
 func (r *report) text(e *Env, w io.Writer, wide bool) error {
 	fmt.Fprintf(w, "job        %s\n", r.ID)
@@ -75,6 +103,12 @@ func (r *report) text(e *Env, w io.Writer, wide bool) error {
 	fmt.Fprintf(w, "elapsed    %s\n", span(r.elapsed()))
 	if r.Restarts > 0 {
 		fmt.Fprintf(w, "restarts   %d\n", r.Restarts)
+	}
+	if b := r.bar(); b != nil {
+		fmt.Fprintf(w, "progress   %s\n", b.line(30))
+	}
+	for _, a := range r.Addresses {
+		fmt.Fprintln(w, addressLine(a, r.Addresses))
 	}
 	for _, reason := range r.Waiting {
 		fmt.Fprintf(w, "waits      %s\n", reason)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/muster-project/muster/event"
 	"github.com/muster-project/muster/plan"
 )
 
@@ -19,7 +20,7 @@ const topEvery = time.Second
 func (e *Env) topCommand() *cobra.Command {
 	var out output
 	cmd := &cobra.Command{
-		Use: "top [JOB]", GroupID: "watch", Short: "show what the tasks of a job use now",
+		Use: "top [JOB]", GroupID: "watch", Short: "show what the tasks of a job use now, and how far they are",
 		Long: "Show processors, memory and processes of each task, again and again on a terminal until Ctrl-C\n" +
 			"or the end of the job, once elsewhere.\n" + jobWord + ".",
 		Example:           "  muster top\n  muster top m-7k3f -o json",
@@ -52,6 +53,8 @@ type topRow struct {
 	Limit     int64       `json:"memory_limit,omitempty"`
 	Processes int         `json:"processes"`
 	Devices   []string    `json:"devices,omitempty"`
+	// Progress is the newest that the task told; nil: none.
+	Progress *event.Progress `json:"progress,omitempty"`
 }
 
 func (e *Env) topOnce(ctx context.Context, j job, out *output) error {
@@ -119,7 +122,7 @@ func (e *Env) topRows(ctx context.Context, j job, pause time.Duration) ([]topRow
 	rows := []topRow{}
 	for _, t := range r.Tasks {
 		u := after[t.Task]
-		row := topRow{Task: t.Task, State: t.State, Memory: u.Memory, Processes: u.Procs, Devices: t.Devices}
+		row := topRow{Task: t.Task, State: t.State, Memory: u.Memory, Processes: u.Procs, Devices: t.Devices, Progress: t.Progress}
 		if passed > 0 {
 			row.CPUs = max(0, float64(u.CPU-before[t.Task].CPU)/float64(passed))
 		}
@@ -148,8 +151,26 @@ func topTable(w io.Writer, rows []topRow) error {
 		if r.Limit > 0 {
 			limit = size(r.Limit)
 		}
+		step, pace, loss := progressCells(r.Progress)
 		cells = append(cells, []string{r.Task.String(), r.State, fmt.Sprintf("%.2f", r.CPUs), size(r.Memory), limit,
-			strconv.Itoa(r.Processes), dash(joined(r.Devices))})
+			strconv.Itoa(r.Processes), step, pace, loss, dash(joined(r.Devices))})
 	}
-	return table(w, []string{"TASK", "STATE", "CPUS", "MEMORY", "LIMIT", "PROCESSES", "DEVICES"}, cells)
+	return table(w, []string{"TASK", "STATE", "CPUS", "MEMORY", "LIMIT", "PROCESSES", "STEP", "STEP TIME", "LOSS", "DEVICES"}, cells)
+}
+
+// progressCells are a task's progress in a table: "4/10", "20ms", "0.5".
+func progressCells(p *event.Progress) (step, pace, loss string) {
+	if p == nil {
+		return "-", "-", "-"
+	}
+	if p.Step > 0 || p.Total > 0 {
+		step = strconv.FormatInt(p.Step, 10)
+	}
+	if p.Total > 0 {
+		step += "/" + strconv.FormatInt(p.Total, 10)
+	}
+	if v, ok := p.Loss(); ok {
+		loss = fmt.Sprintf("%.4g", v)
+	}
+	return dash(step), dash(p.Pace()), dash(loss)
 }

@@ -160,6 +160,9 @@ func progressed(b *ProgressReported) string {
 		if p.Total != 0 {
 			s += " of " + strconv.FormatInt(p.Total, 10)
 		}
+		if pace := p.Pace(); pace != "" {
+			s += " " + pace + "/step"
+		}
 		for _, k := range slices.Sorted(maps.Keys(p.Values)) {
 			s += " " + k + "=" + strconv.FormatFloat(p.Values[k], 'g', 5, 64)
 		}

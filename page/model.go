@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"html/template"
+	"maps"
 	"net/url"
 	"slices"
 	"strings"
@@ -21,12 +22,14 @@ type model struct {
 	Elapsed string
 	Verdict []string
 	Rows    []row
+	Look    []session.Address
 }
 
 // row is one task.
 type row struct {
 	session.TaskView
 	Step string // "120/1000"
+	Pace string // time of a step
 	Loss string
 	End  string // how it ended
 	Took string
@@ -41,7 +44,7 @@ var functions = template.FuncMap{
 }
 
 func modelOf(v session.View, now time.Time) model {
-	m := model{View: v, Title: cmp.Or(v.Name, v.ID), Live: v.Ended.IsZero()}
+	m := model{View: v, Title: cmp.Or(v.Name, v.ID), Live: v.Ended.IsZero(), Look: v.Addresses()}
 	m.Elapsed = span(v.Submitted, v.Ended, now)
 	if v.Outcome != nil {
 		m.Verdict = verdict(*v.Outcome)
@@ -60,7 +63,8 @@ func rowOf(t session.TaskView, now time.Time) row {
 		if p.Total > 0 {
 			r.Step += "/" + fmt.Sprint(p.Total)
 		}
-		if loss, ok := p.Values["loss"]; ok {
+		r.Pace = p.Pace()
+		if loss, ok := p.Loss(); ok {
 			r.Loss = fmt.Sprintf("%.4g", loss)
 		}
 	}
@@ -84,6 +88,22 @@ func rowOf(t session.TaskView, now time.Time) row {
 	}
 	slices.SortFunc(r.Said, func(a, b link) int { return cmp.Compare(a.Text, b.Text) })
 	return r
+}
+
+// public is what those may see who are not the job's owner: of an address that a
+// task published, the part behind the question mark may be its owner's key.
+func public(v session.View) session.View {
+	v.Tasks = slices.Clone(v.Tasks)
+	for i := range v.Tasks {
+		t := &v.Tasks[i]
+		t.Published = maps.Clone(t.Published)
+		for key, value := range t.Published {
+			if strings.HasPrefix(value, "http://") || strings.HasPrefix(value, "https://") {
+				t.Published[key], _, _ = strings.Cut(value, "?")
+			}
+		}
+	}
+	return v
 }
 
 // verdict is the outcome in a few lines: who failed first, how, its last words.

@@ -63,7 +63,7 @@ func Serve(ctx context.Context, ln net.Listener, j Job, log *slog.Logger) error 
 func Handler(j Job) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, r *http.Request) { show(w, j) })
-	mux.HandleFunc("GET /job.json", func(w http.ResponseWriter, r *http.Request) { data(w, j.View()) })
+	mux.HandleFunc("GET /job.json", func(w http.ResponseWriter, r *http.Request) { data(w, public(j.View())) })
 	mux.HandleFunc("GET /usage.json", func(w http.ResponseWriter, r *http.Request) { data(w, usage(j)) })
 	mux.HandleFunc("GET /logs/{role}/{index}/{incarnation}/{stream}", func(w http.ResponseWriter, r *http.Request) { text(w, r, j) })
 	return guard(mux)
@@ -83,7 +83,7 @@ func guard(next http.Handler) http.Handler {
 
 func show(w http.ResponseWriter, j Job) {
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
-	_ = html().Execute(w, modelOf(j.View(), time.Now())) // whoever reads it may be gone
+	_ = html().Execute(w, modelOf(public(j.View()), time.Now())) // whoever reads it may be gone
 }
 
 func data(w http.ResponseWriter, v any) {

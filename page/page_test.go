@@ -51,8 +51,9 @@ func running() job {
 			Tasks: []session.TaskView{
 				{Task: plan.TaskID{Role: "worker", Index: 1}, State: "running", Rank: 1, Incarnation: 2},
 				{Task: plan.TaskID{Role: "worker", Index: 0}, State: "running", Rank: 0, Incarnation: 1, Node: "n1",
-					Progress:  &event.Progress{Step: 3, Total: 9, Values: map[string]float64{"loss": 0.25}},
-					Published: map[string]string{"tensorboard": "http://n1:6006/", "evil": "javascript:alert(1)"}},
+					Started:   time.Now(),
+					Progress:  &event.Progress{Step: 3, Total: 9, StepTime: 0.0325, Values: map[string]float64{"train_loss": 0.25}},
+					Published: map[string]string{"tensorboard": "http://n1:6006/", "evil": "javascript:alert(1)", "notebook": "http://n1:8888/?token=key"}},
 			}},
 		log: func(o wire.OpenLog) (io.ReadCloser, error) {
 			return io.NopCloser(strings.NewReader(payload + " from " + o.Name)), nil
@@ -72,7 +73,7 @@ func TestPageShowsTheJobAndRunsNothingOfIt(t *testing.T) {
 	if strings.Contains(body, payload) || strings.Contains(body, `href="javascript:`) {
 		t.Errorf("a task's words are not escaped:\n%s", body)
 	}
-	for _, want := range []string{"worker/0", "n1", "3/9", "0.25", `href="logs/worker/0/1/0.out"`, `href="logs/worker/1/2/0.err"`,
+	for _, want := range []string{"worker/0", "n1", "3/9", "0.25", "32.5ms", "tensorboard of worker/0", `href="http://n1:8888/"`, `href="logs/worker/0/1/0.out"`, `href="logs/worker/1/2/0.err"`,
 		`href="http://n1:6006/"`, "behind &lt;script&gt;", `http-equiv="refresh"`} {
 		if !strings.Contains(body, want) {
 			t.Errorf("no %q in the page:\n%s", want, body)
@@ -99,6 +100,17 @@ func TestPageOfAnEndedJobTellsTheVerdictAndStandsStill(t *testing.T) {
 	}
 	if strings.Contains(body, `http-equiv="refresh"`) {
 		t.Error("the page of a job that has ended is drawn again and again")
+	}
+}
+
+func TestNobodyButTheOwnerSeesTheKeyOfAnAddress(t *testing.T) {
+	for _, path := range []string{"/", "/job.json"} {
+		if _, body := get(t, running(), path); strings.Contains(body, "token") || !strings.Contains(body, "http://n1:8888/") {
+			t.Errorf("%s:\n%s", path, body)
+		}
+	}
+	if j := running(); j.view.Tasks[1].Published["notebook"] == "" {
+		t.Error("the job itself was changed")
 	}
 }
 

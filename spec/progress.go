@@ -74,5 +74,18 @@ func (p Progress) MarshalJSON() ([]byte, error) {
 	return json.Marshal(!p.Off)
 }
 
-// UnmarshalJSON reads what MarshalJSON writes.
-func (p *Progress) UnmarshalJSON(b []byte) error { return fromJSON(b, p) }
+// UnmarshalJSON reads what MarshalJSON writes. Plans and journals come back by
+// it, so it checks nothing again.
+func (p *Progress) UnmarshalJSON(b []byte) error {
+	*p = Progress{}
+	if len(b) > 0 && b[0] == '{' {
+		var long progressForm
+		err := json.Unmarshal(b, &long)
+		p.Patterns = long.Patterns
+		return err
+	}
+	var on bool
+	err := json.Unmarshal(b, &on)
+	p.Off = !on && err == nil
+	return err
+}
