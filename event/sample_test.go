@@ -86,6 +86,8 @@ func number1to99(path string) int64 {
 // special fills what has a spelling of its own.
 func special(v reflect.Value, n int64) bool {
 	switch p := v.Addr().Interface().(type) {
+	case *spec.Progress: // off or patterns, never both
+		*p = spec.Progress{Patterns: []string{fmt.Sprintf("(?P<text>%d)", n)}}
 	case *time.Time:
 		*p = day.Add(time.Duration(n) * time.Second)
 	case *time.Duration:
