@@ -25,7 +25,8 @@ wrong = sum(total[i] != i * factor for i in range(1 << 17))
 
 tasks = world.allgather(task)
 library = MPI.Get_library_version().split(",")[0].split("\n")[0]
-print(f"rank {rank} of {size} in {task}: pi is {pi:.10f}, {wrong} sums wrong, {library}", flush=True)
+node = MPI.Get_processor_name()
+print(f"rank {rank} of {size} in {task} on {node}: pi is {pi:.10f}, {wrong} sums wrong, {library}", flush=True)
 
 problems = []
 if abs(pi - math.pi) > 1e-9:
