@@ -15,9 +15,10 @@ import (
 // cannot be cancelled.
 const again = 200 * time.Millisecond
 
-// lock opens and locks a file. While somebody else holds it, wait is called once
-// with what the holder wrote into it.
-func lock(ctx context.Context, path string, how int, wait func(holder string)) (*os.File, error) {
+// claim locks a file exclusively, for who makes what it stands for; nil: that is
+// there, as ready says, which is asked under the shared lock that its users hold.
+// While somebody else makes it, wait is called once with who that is.
+func claim(ctx context.Context, path string, ready func() bool, wait func(holder string)) (*os.File, error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("%s: cannot be locked: %w", path, cause(err))
@@ -25,15 +26,26 @@ func lock(ctx context.Context, path string, how int, wait func(holder string)) (
 	tick := time.NewTicker(again)
 	defer tick.Stop()
 	for told := false; ; {
-		err := flock(f, how)
+		err := flock(f, unix.LOCK_SH)
+		if err == nil && ready() {
+			return nil, f.Close()
+		}
+		if err == nil {
+			err = flock(f, unix.LOCK_EX)
+		}
+		if err == nil && ready() { // made between both locks
+			return nil, f.Close()
+		}
 		if err == nil {
 			return f, nil
 		}
 		if !errors.Is(err, unix.EWOULDBLOCK) {
 			return nil, errors.Join(fmt.Errorf("%s: cannot be locked: %w", path, err), f.Close())
 		}
-		if wait == nil {
-			return nil, errors.Join(err, f.Close())
+		// Not every file system lets go of the shared lock when it refuses the other,
+		// and two who keep theirs would wait for each other.
+		if err := flock(f, unix.LOCK_UN); err != nil {
+			return nil, errors.Join(fmt.Errorf("%s: cannot be unlocked: %w", path, err), f.Close())
 		}
 		if !told {
 			told = true

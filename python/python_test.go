@@ -3,6 +3,7 @@ package python
 import (
 	"context"
 	"errors"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -201,6 +202,12 @@ func TestManyJobsShareOneBuild(t *testing.T) {
 			r, err := Read(t.Context(), filepath.Join(dir, "requirements.txt"), i, s.Environ)
 			if err == nil {
 				envs[n], err = s.Build(t.Context(), r, i)
+			}
+			if err == nil { // it is used while others still wait
+				var held io.Closer
+				if held, err = Hold(envs[n]); err == nil {
+					t.Cleanup(func() { _ = held.Close() })
+				}
 			}
 			errs[n] = err
 		})

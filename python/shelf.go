@@ -74,21 +74,11 @@ func (s *Shelf) entry(ctx context.Context, key, what string, fill func(ctx conte
 	}
 	dir := filepath.Join(s.Dir, key)
 	wait := func(who string) { s.tell("waits for %s, which makes the same: %s", who, what) }
-	// Who only looks holds the lock shared: many may, and nobody cleans meanwhile.
-	if f, err := lock(ctx, dir+lockSuffix, unix.LOCK_SH, nil); err == nil {
-		used := touch(dir)
-		if err := f.Close(); used || err != nil {
-			return dir, err
-		}
-	}
-	f, err := lock(ctx, dir+lockSuffix, unix.LOCK_EX, wait)
-	if err != nil {
-		return "", err
+	f, err := claim(ctx, dir+lockSuffix, func() bool { return touch(dir) }, wait)
+	if err != nil || f == nil {
+		return dir, err
 	}
 	defer f.Close()
-	if touch(dir) {
-		return dir, nil
-	}
 	if err := errors.Join(sign(f, s.Who), remove(dir)); err != nil { // what a killed builder left
 		return "", err
 	}
@@ -149,7 +139,7 @@ func (s *Shelf) prune(ctx context.Context) error {
 		case strings.HasPrefix(e.Name(), oldPrefix):
 			wrong = append(wrong, remove(dir))
 		case e.IsDir() && stale(dir):
-			wrong = append(wrong, s.clear(ctx, dir))
+			wrong = append(wrong, s.clear(dir))
 		}
 	}
 	return errors.Join(wrong...)
@@ -164,17 +154,14 @@ func stale(dir string) bool {
 }
 
 // clear removes an entry that is still stale once nobody else holds it.
-func (s *Shelf) clear(ctx context.Context, dir string) error {
-	f, err := lock(ctx, dir+lockSuffix, unix.LOCK_EX, nil)
-	if errors.Is(err, unix.EWOULDBLOCK) {
-		return nil
-	}
+func (s *Shelf) clear(dir string) error {
+	f, err := os.OpenFile(dir+lockSuffix, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
-		return err
+		return cause(err)
 	}
 	defer f.Close()
-	if !stale(dir) {
-		return nil
+	if err := flock(f, unix.LOCK_EX); err != nil || !stale(dir) {
+		return nil //nolint:nilerr // somebody uses it, or makes it
 	}
 	// Out of the way at once: nobody must wait until thousands of files are gone.
 	old := filepath.Join(s.Dir, oldPrefix+rand.Text())
