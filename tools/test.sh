@@ -47,6 +47,9 @@ if wants frameworks || wants yarn || wants long-yarn; then
 	fetch tensorflow bash test/python/tensorflow.sh
 fi
 if wants frameworks; then
+	fetch accelerate bash test/python/accelerate.sh # waits for torch
+fi
+if wants frameworks; then
 	fetch pypi bash -c 'for name; do bash test/python/pypi.sh "$name"; done' - "${pypi[@]}"
 fi
 if wants horovod; then
@@ -125,7 +128,7 @@ quick() {
 frameworks() {
 	echo "every framework on this machine: each example through bin/muster"
 	local name path pythons=()
-	for name in torch tensorflow "${pypi[@]}"; do
+	for name in torch tensorflow accelerate "${pypi[@]}"; do
 		path=$(python "$name")
 		pythons+=(-python "$name=$path")
 	done
