@@ -95,8 +95,10 @@ func (r *reader) accelerate(g *given, a *accelerated) string {
 		a.cpu = true
 	case "--multi-gpu":
 		a.multi = true
+		r.say("gpus", g)
 	case "--use-deepspeed":
 		a.deepspeed = true
+		r.say("gpus", g)
 	case "--mixed-precision":
 		a.precision = g.values[0].text
 	case "--num-cpu-threads-per-process":
@@ -150,6 +152,9 @@ func (r *reader) configFile(g *given, a *accelerated) {
 	a.cpu = a.cpu || c.CPU
 	a.multi = slices.Contains([]string{"MULTI_GPU", "FSDP", "MEGATRON_LM"}, c.Type) && !c.CPU
 	a.deepspeed = c.Type == "DEEPSPEED"
+	if c.Type != "" {
+		r.said["gpus"] = from("distributed_type")
+	}
 	a.precision, a.threads = c.Precision, c.Threads
 }
 

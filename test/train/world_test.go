@@ -113,21 +113,29 @@ type ended struct {
 // succeed runs an example, demands that it succeeds, and returns its id.
 func (w *world) succeed(example, python string) string {
 	w.t.Helper()
-	begin := time.Now()
-	args := []string{"run", "-o", "json"}
+	var flags []string
 	if python != "" {
-		args = append(args, "--python", python)
+		flags = append(flags, "--python", python)
 	}
-	out, _, status := w.muster(append(args, filepath.Join("..", "..", "examples", example, "job.yaml"))...)
+	id, _ := w.run(example, append(flags, filepath.Join("..", "..", "examples", example, "job.yaml"))...)
+	return id
+}
+
+// run runs what the words behind "muster run" say, demands that it succeeds, and
+// returns its id and what muster said.
+func (w *world) run(name string, words ...string) (id, said string) {
+	w.t.Helper()
+	begin := time.Now()
+	out, said, status := w.muster(append([]string{"run", "-o", "json"}, words...)...)
 	var end ended
 	if err := json.Unmarshal([]byte(out), &end); err != nil {
-		w.t.Fatalf("%s: run -o json: %v: %q", example, err, out)
+		w.t.Fatalf("%s: run -o json: %v: %q", name, err, out)
 	}
 	if status != 0 || end.Outcome.State != event.Succeeded || end.Outcome.Status != 0 {
-		w.t.Fatalf("%s: status %d, outcome %+v; want success", example, status, end.Outcome)
+		w.t.Fatalf("%s: status %d, outcome %+v; want success", name, status, end.Outcome)
 	}
-	w.t.Logf("%s: %s in %.1f s", example, end.ID, time.Since(begin).Seconds())
-	return end.ID
+	w.t.Logf("%s: %s in %.1f s", name, end.ID, time.Since(begin).Seconds())
+	return end.ID, said
 }
 
 // logs is what the tasks of a job printed, standard output before standard error.
