@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/muster-project/muster/framework"
 	"github.com/muster-project/muster/plan"
@@ -73,47 +74,44 @@ func checkCommands(d *plan.Draft) {
 	}
 }
 
-// checkLine warns of a number of ranks on the line that differs from the job's:
-// the line wins, and the plan counts otherwise.
+// checkLine warns of a line that asks for more ranks than the job has room for.
 func checkLine(d *plan.Draft) {
 	for i := range d.Plan.Roles {
 		r := &d.Plan.Roles[i]
 		args := framework.LauncherArgs(r.Command, launchers, nil)
-		if !r.Counted || args == nil || r.Instances.Elastic() || d.Plan.Roles[0].Name != r.Name || slices.Contains(args, ":") {
+		if !r.Counted || args == nil || r.Instances.Elastic() {
 			continue
 		}
-		world := 0
+		slots := 0
 		for _, o := range d.Plan.Roles {
 			if o.Counted && o.Stage == r.Stage {
-				world += o.Instances.Max * o.Procs
+				slots += o.Instances.Max * o.Procs
 			}
 		}
-		if n, option := asked(args); n > world {
+		if n := asked(args); n > slots {
 			d.Report(plan.Finding{
 				Path: "roles." + r.Name + ".command",
-				Problem: fmt.Sprintf("%s %d asks for more ranks than there are: the job has %d (tasks times procs), "+
-					"and mpirun refuses the rest or crowds them together", option, n, world),
-				Hint:    "raise instances or procs",
+				Problem: fmt.Sprintf("asks for %d ranks, but tasks times procs are %d: OpenMPI refuses that and MPICH crowds them together",
+					n, slots),
 				Warning: true,
 			})
 		}
 	}
 }
 
-// asked is how many ranks a line asks for, 0 if it leaves that to the hosts.
-func asked(args []string) (n int, option string) {
-	for i, a := range args[:max(0, len(args)-1)] {
-		if slices.Contains([]string{"-np", "-n", "--np", "-c", "--n"}, a) {
-			n, _ = strconv.Atoi(args[i+1])
-			return n, a
+// asked is how many ranks the options of a line ask for; 0 if they leave it to
+// the hosts.
+func asked(args []string) int {
+	for i := 0; i+1 < len(args) && strings.HasPrefix(args[i], "-"); i++ {
+		if slices.Contains([]string{"-np", "--np", "-n", "--n", "-c"}, args[i]) {
+			n, _ := strconv.Atoi(args[i+1])
+			return n
 		}
-		if a == "" || a[0] != '-' {
-			if i == 0 || args[i-1] == "" || args[i-1][0] != '-' {
-				break // the program
-			}
+		if !strings.HasPrefix(args[i+1], "-") {
+			i++ // the option's value, or the program: then no option follows
 		}
 	}
-	return 0, ""
+	return 0
 }
 
 // Launch lets the task of rank 0 start everything, and the others wait for it.
