@@ -2,6 +2,7 @@ package rendezvous
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -49,7 +50,7 @@ func (g gloo) send(method, key string, body []byte) (int, []byte) {
 				return status, rest
 			}
 		}
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			g.t.Errorf("%s %s: the answer ends early: %q", method, key, got)
 			return 0, nil
 		} else if err != nil {

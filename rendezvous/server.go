@@ -150,8 +150,8 @@ func (s *Server) do(conn io.Writer, req *request) (status int, value []byte, err
 	case "DELETE":
 		s.store.remove(req.key)
 	default:
-		found := false
-		if value, found = s.store.get(req.key); !found {
+		stored, found := s.store.get(req.key)
+		if value = stored; !found {
 			status = 404
 		}
 	}
