@@ -48,8 +48,6 @@ if wants frameworks || wants yarn || wants long-yarn; then
 fi
 if wants frameworks; then
 	fetch accelerate bash test/python/accelerate.sh # waits for torch
-fi
-if wants frameworks; then
 	fetch pypi bash -c 'for name; do bash test/python/pypi.sh "$name"; done' - "${pypi[@]}"
 fi
 if wants horovod; then
