@@ -4,6 +4,8 @@ import (
 	"regexp"
 	"slices"
 	"sync"
+
+	"github.com/muster-project/muster/wire"
 )
 
 // When one task of a distributed job dies, the others lose their connections to
@@ -32,7 +34,8 @@ const echoText = `(?i)` +
 	`|failed to connect to all addresses` +
 	`|heartbeat.*(timed? ?out|missed|failed)` +
 	`|end of file.*peer` +
-	`|` + withWord // our own: a task that only waits for another
+	`|` + wire.Torn + // our own: the executor of another task has gone
+	`|` + withWord // and: this task only waited for another
 
 // echo says whether the last lines of a task's output look like the echo of
 // another task's end.

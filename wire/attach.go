@@ -9,6 +9,10 @@ import (
 	"github.com/muster-project/muster/event"
 )
 
+// Torn begins what Attach says when the connection ended before the call did: the
+// executor at the other side has gone, or its machine.
+const Torn = "call is torn"
+
 // Attach is the caller's part of a call: in goes to the command, its output to
 // out and errs, names of signals to its group. It returns how the command ended,
 // or ErrCall if it never began. When ctx is done, the call
@@ -34,7 +38,7 @@ func (s *Stream) Attach(ctx context.Context, in io.Reader, out, errs io.Writer, 
 	for {
 		f, err := s.Recv()
 		if err != nil {
-			return event.Exit{}, fmt.Errorf("call is torn: %w", errors.Join(context.Cause(ctx), torn(err)))
+			return event.Exit{}, fmt.Errorf("%s: %w", Torn, errors.Join(context.Cause(ctx), torn(err)))
 		}
 		for range min(f.Taken, Window) {
 			select {
