@@ -91,6 +91,10 @@ const (
 	leftOff = 75 // ended without being told by its coordinator
 )
 
+// Orderly says whether an executor that exited with a status had ended its tree
+// before: only a crash has another.
+func Orderly(status int) bool { return status == 0 || status == leftOff }
+
 func run(ctx context.Context, p Program, args []string) int {
 	flags := flag.NewFlagSet("run", flag.ContinueOnError)
 	flags.SetOutput(p.Stderr)

@@ -138,7 +138,7 @@ func (g *gang) watch(s *slot, proc *Process, child *exec.Cmd) {
 		child.Wait() // all that it can say is in the state
 		how, status = ending(child.ProcessState)
 	}
-	g.awaitFree(s, how, status, child != nil && child.ProcessState.Success())
+	g.awaitFree(s, how, status, child != nil && executor.Orderly(child.ProcessState.ExitCode()))
 }
 
 // endHolders kills what still holds the claim of a slot whose executor has ended.

@@ -8,11 +8,16 @@ import (
 	"runtime/debug"
 	"slices"
 	"strings"
+	"time"
 )
 
 // percent is how much garbage may lie beside what is in use. The runtime's own
 // 100 means at least 4 MiB of heap, more than most of our processes ever use.
 const percent = 25
+
+// haste is how long a process is left alone: its start is when somebody waits for
+// it, and many have ended by then without ever collecting garbage.
+const haste = 250 * time.Millisecond
 
 // Set makes this process frugal. Each of procs keeps memory of its own ready, so
 // a machine with many cores would have a large process do little. What the
@@ -21,8 +26,8 @@ func Set(procs int, environ []string) {
 	says := func(name string) bool {
 		return slices.ContainsFunc(environ, func(v string) bool { return strings.HasPrefix(v, name+"=") && v != name+"=" })
 	}
-	if !says("GOGC") {
-		debug.SetGCPercent(percent)
+	if ours.Store(!says("GOGC")); ours.Load() {
+		time.AfterFunc(haste, func() { debug.SetGCPercent(percent) })
 	}
 	if !says("GOMAXPROCS") && runtime.GOMAXPROCS(0) > procs {
 		runtime.GOMAXPROCS(procs)

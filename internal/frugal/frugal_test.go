@@ -4,6 +4,8 @@ import (
 	"runtime"
 	"runtime/debug"
 	"testing"
+	"testing/synctest"
+	"time"
 )
 
 func TestSet(t *testing.T) {
@@ -19,7 +21,14 @@ func TestSet(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			defer debug.SetGCPercent(debug.SetGCPercent(100))
 			defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(8))
-			Set(2, c.environ)
+			synctest.Test(t, func(*testing.T) {
+				Set(2, c.environ)
+				if got := debug.SetGCPercent(100); got != 100 {
+					t.Errorf("GC percent %d at the start, want the runtime's own", got)
+				}
+				time.Sleep(haste)
+				synctest.Wait()
+			})
 			if got := runtime.GOMAXPROCS(0); got != c.procs {
 				t.Errorf("%d threads, want %d", got, c.procs)
 			}
