@@ -8,6 +8,7 @@ import (
 	"runtime/debug"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -19,6 +20,21 @@ const percent = 25
 // it, and many have ended by then without ever collecting garbage.
 const haste = 250 * time.Millisecond
 
+// rooms is how many have Room.
+var rooms struct {
+	sync.Mutex
+	n int
+}
+
+// save ends the haste, but not while somebody has Room.
+func save() {
+	rooms.Lock()
+	defer rooms.Unlock()
+	if rooms.n == 0 {
+		debug.SetGCPercent(percent)
+	}
+}
+
 // Set makes this process frugal. Each of procs keeps memory of its own ready, so
 // a machine with many cores would have a large process do little. What the
 // environment says by GOGC and GOMAXPROCS stays.
@@ -27,7 +43,7 @@ func Set(procs int, environ []string) {
 		return slices.ContainsFunc(environ, func(v string) bool { return strings.HasPrefix(v, name+"=") && v != name+"=" })
 	}
 	if ours.Store(!says("GOGC")); ours.Load() {
-		time.AfterFunc(haste, func() { debug.SetGCPercent(percent) })
+		time.AfterFunc(haste, save)
 	}
 	if !says("GOMAXPROCS") && runtime.GOMAXPROCS(0) > procs {
 		runtime.GOMAXPROCS(procs)
