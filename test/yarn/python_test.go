@@ -3,12 +3,17 @@
 package yarn
 
 import (
+	"context"
+	"crypto/rand"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
+
+	backend "github.com/muster-project/muster/backend/yarn"
+	"github.com/muster-project/muster/storage"
 )
 
 // write writes files into a directory of their own.
@@ -67,15 +72,31 @@ func TestAnInterpreterThatTheWheelsAreNotForIsTold(t *testing.T) {
 	}
 }
 
-func TestAPackedEnvironmentIsSentToTheNodes(t *testing.T) {
+func TestAPackedEnvironmentIsUnpackedOnTheNodes(t *testing.T) {
 	w := newWorld(t)
 	dir := write(t, map[string]string{"show.py": "import sys\nprint('prefix', sys.prefix)\n"})
-	env := filepath.Join(dir, "env")
-	run(t, dir, "python3", "-m", "venv", "--without-pip", env)
-	run(t, dir, "tar", "-czf", "env.tar.gz", "-C", dir, "env")
-	out, said, status := w.muster("run", "--on", "yarn", "--memory", "512MiB", "--workdir", dir, "--python", filepath.Join(dir, "env.tar.gz"), "--", "python", "show.py")
-	if status != 0 || !regexp.MustCompile(`task/0 \| prefix /\S+/appcache/\S+/env`).MatchString(out) {
-		t.Errorf("status %d\n%s%s", status, out, said)
+	packed := filepath.Join(dir, "env.tar.gz")
+	run(t, dir, "python3", "-m", "venv", "--without-pip", "env")
+	run(t, dir, "tar", "-czf", packed, "env")
+	fsys := backend.New(backend.At(w.conf, w.user)).FS()
+	path := "/tmp/muster-test-" + rand.Text() + ".tar.gz"
+	content, err := os.ReadFile(packed)
+	if err == nil {
+		err = storage.PublishBytes(t.Context(), fsys, path, 0o644, content)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = fsys.Remove(context.WithoutCancel(t.Context()), path) }()
+	for _, from := range []string{packed, "hdfs://" + path} {
+		out, said, status := w.muster("run", "--on", "yarn", "--memory", "512MiB", "--workdir", dir, "--python", from, "--", "python", "show.py")
+		if status != 0 || !regexp.MustCompile(`task/0 \| prefix /\S+/appcache/\S+/env`).MatchString(out) {
+			t.Errorf("%s: status %d\n%s%s", from, status, out, said)
+		}
+	}
+	_, said, status := w.muster("run", "--on", "yarn", "--memory", "512MiB", "--workdir", "none", "--python", "hdfs://"+path+"x", "--", "true")
+	if status != 69 || !strings.Contains(said, "python.archive: hdfs://"+path+"x: is not there") {
+		t.Errorf("status %d: %s", status, said)
 	}
 }
 
