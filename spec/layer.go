@@ -163,7 +163,7 @@ func (m *merger) flag(base *node, f flagValue) *node {
 		return m.put(base, f.keys, f)
 	}
 	for _, name := range names {
-		if len(names) > 1 && !inherits(name, f.keys[0]) {
+		if len(names) > 1 && ofTheWork(name, f.keys[0]) {
 			continue
 		}
 		base = m.put(base, append([]string{"roles", name}, f.keys...), f)

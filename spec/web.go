@@ -20,6 +20,9 @@ func DefaultCommand(role string) Command { return Command{Shell: commands[role]}
 var workKeys = []string{"command", "procs", "cpus", "memory", "gpus"}
 
 // inherits says that a role takes a key from the top level.
-func inherits(role, key string) bool {
-	return inherited(key) && (DefaultCommand(role).IsZero() || !slices.Contains(workKeys, key))
+func inherits(role, key string) bool { return inherited(key) && !ofTheWork(role, key) }
+
+// ofTheWork says that a key is about the work, and that the role only serves it.
+func ofTheWork(role, key string) bool {
+	return !DefaultCommand(role).IsZero() && slices.Contains(workKeys, key)
 }

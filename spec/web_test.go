@@ -48,7 +48,7 @@ func TestProgressIsOfTheJobOrOfARole(t *testing.T) {
 
 func TestARoleWithAProgramOfItsOwnDoesNotTakeTheWork(t *testing.T) {
 	r, err := stack("", "", "command: x\ngpus: 2\nprocs: 2\nmemory: 4GiB\nimage: i\nroles: {worker: {}, tensorboard: {}, notebook: {command: y, gpus: 1}}",
-		"gpus=4").Resolve("ada")
+		"gpus=4", "env.A=1").Resolve("ada")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -57,10 +57,11 @@ func TestARoleWithAProgramOfItsOwnDoesNotTakeTheWork(t *testing.T) {
 		role.StopGrace = 0 // built in
 		got[role.Name] = role.Role
 	}
+	env := map[string]EnvValue{"A": {Value: "1"}}
 	want := map[string]Role{
-		"worker":      {Command: Command{Shell: "x"}, GPUs: 4, Procs: 2, Memory: 4 << 30, Image: "i"},
-		"tensorboard": {Image: "i"},
-		"notebook":    {Command: Command{Shell: "y"}, GPUs: 1, Image: "i"},
+		"worker":      {Env: env, Command: Command{Shell: "x"}, GPUs: 4, Procs: 2, Memory: 4 << 30, Image: "i"},
+		"tensorboard": {Env: env, Image: "i"},
+		"notebook":    {Env: env, Command: Command{Shell: "y"}, GPUs: 1, Image: "i"},
 	}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Error(d)

@@ -1,11 +1,10 @@
 """Fit a linear model of which every process sees one input only."""
 
-import json
-import os
 import sys
 
 import jax
 import jax.numpy as jnp
+import muster  # every task finds it
 import numpy
 from jax.experimental import multihost_utils
 from jax.sharding import NamedSharding, PartitionSpec
@@ -39,8 +38,7 @@ for number in range(1, STEPS + 1):
     weights, loss = step(weights, x, y)
     if rank == 0 and number % 5 == 0:
         print(f"step {number} of {STEPS}: loss {float(loss):.6f}", flush=True)
-        with open(os.environ["MUSTER_REPORT_FILE"], "a") as f:
-            f.write(json.dumps({"step": number, "total": STEPS, "loss": float(loss)}) + "\n")
+        muster.report(step=number, total=STEPS, loss=float(loss))
 
 found = numpy.asarray(weights.addressable_data(0))
 print(f"process {rank} of {world}: weights {found.round(3).tolist()}", flush=True)

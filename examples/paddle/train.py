@@ -1,9 +1,8 @@
 """Fit a linear model of which every trainer sees one input only."""
 
-import json
-import os
 import sys
 
+import muster  # every task finds it
 import numpy
 import paddle
 import paddle.distributed as dist
@@ -29,8 +28,7 @@ for number in range(1, STEPS + 1):
     dist.all_reduce(loss)
     if rank == 0 and number % 5 == 0:
         print(f"step {number} of {STEPS}: loss {float(loss) / world:.6f}", flush=True)
-        with open(os.environ["MUSTER_REPORT_FILE"], "a") as f:
-            f.write(json.dumps({"step": number, "total": STEPS, "loss": float(loss) / world}) + "\n")
+        muster.report(step=number, total=STEPS, loss=float(loss) / world)
 
 found = net.parameters()[0].numpy().ravel()
 print(f"trainer {rank} of {world}: weights {found.round(3).tolist()}", flush=True)

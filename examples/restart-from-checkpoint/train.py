@@ -2,10 +2,10 @@
 
 import hashlib
 import importlib.util
-import json
 import os
 import sys
 
+import muster  # every task finds it
 import numpy
 import torch
 import torch.distributed as dist
@@ -48,8 +48,7 @@ for step in range(done + 1, STEPS + 1):
     optimizer.step()
     if rank == 0:
         print(f"step {step}: loss {loss.item():.4f}", flush=True)
-        with open(os.environ["MUSTER_REPORT_FILE"], "a") as f:
-            f.write(json.dumps({"step": step, "total": STEPS, "loss": loss.item()}) + "\n")
+        muster.report(step=step, total=STEPS, loss=loss.item())
         if step % SAVE_EVERY == 0:  # to another name first: a crash leaves the old one or the new one
             torch.save((step, net.state_dict(), optimizer.state_dict()), checkpoint + ".new")
             os.replace(checkpoint + ".new", checkpoint)
