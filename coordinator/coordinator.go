@@ -28,6 +28,7 @@ import (
 	"github.com/muster-project/muster/executor"
 	"github.com/muster-project/muster/framework"
 	"github.com/muster-project/muster/history"
+	"github.com/muster-project/muster/internal/frugal"
 	"github.com/muster-project/muster/plan"
 	"github.com/muster-project/muster/session"
 	"github.com/muster-project/muster/storage"
@@ -205,6 +206,9 @@ func (k *coordinator) run(ctx context.Context) error {
 	g.Go(func() error { k.hear(inner); return nil })
 	g.Go(func() error { k.watchMail(inner); return nil })
 	g.Go(func() error { k.links.watch(inner); return nil })
+	if n := len(k.session.Plan().Tasks()); n >= large {
+		g.Go(func() error { frugal.Room(inner, int64(n)*perTask); return nil })
+	}
 	g.Go(func() error { k.nudge(inner, conf, controls, address); return nil })
 	if k.Page != nil {
 		g.Go(func() error { return k.Page(inner, &Live{k, srv}) })
@@ -212,6 +216,13 @@ func (k *coordinator) run(ctx context.Context) error {
 	g.Go(func() error { defer cancel(); return k.loop(ctx, inner, address) })
 	return g.Wait()
 }
+
+// A job of as many tasks is large: its coordinator holds about as much memory for
+// each, most of it for the connection, and need not count every byte before.
+const (
+	large   = 100
+	perTask = 25 << 10
+)
 
 // known turns the journal's slots into the gang's.
 func known(s *session.Session) []backend.Slot {

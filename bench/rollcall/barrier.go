@@ -1,12 +1,13 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	_ "embed"
 	"encoding/json"
 	"fmt"
-	"os"
 	"os/exec"
+	"strings"
 	"time"
 )
 
@@ -18,7 +19,7 @@ var program string
 
 // barrier is the figures of one.
 type barrier struct {
-	Clients int
+	Clients int     `json:"clients"` // no more than its two connections each can have descriptors
 	Seconds float64 `json:"seconds"` // from the first connection until all went on
 	CPU     float64 `json:"cpu"`     // seconds, of the server
 	Played  float64 `json:"played"`  // seconds, of the clients
@@ -42,14 +43,18 @@ func meet(ctx context.Context, python string, n int) (barrier, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, python, "-c", program, fmt.Sprint(n))
-	cmd.Stderr = os.Stderr
+	var said bytes.Buffer
+	cmd.Stderr = &said
 	out, err := cmd.Output()
 	b := barrier{Clients: n}
-	if err == nil {
-		err = json.Unmarshal(out, &b)
-	}
-	if ctx.Err() != nil {
+	switch {
+	case ctx.Err() != nil:
 		err = fmt.Errorf("not done after %s", patience)
+	case err != nil:
+		text := strings.TrimSpace(said.String())
+		err = fmt.Errorf("%w: %s", err, text[strings.LastIndexByte(text, '\n')+1:])
+	default:
+		err = json.Unmarshal(out, &b)
 	}
 	b.failed = err
 	return b, err

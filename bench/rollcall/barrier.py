@@ -61,6 +61,7 @@ else:
     n = int(sys.argv[1])
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    n = min(n, (hard - 500) // 2)  # each client has two connections
     source = sys.orig_argv[sys.orig_argv.index("-c") + 1]
     server = subprocess.Popen([sys.executable, "-c", source, "serve"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     port = int(server.stdout.readline())
@@ -68,7 +69,7 @@ else:
     begin = time.monotonic()
     stores = call(n, port)
     seconds = time.monotonic() - begin
-    print(json.dumps({"seconds": seconds, "cpu": cpu(server.pid) - before, "played": cpu(os.getpid()) - own,
+    print(json.dumps({"clients": n, "seconds": seconds, "cpu": cpu(server.pid) - before, "played": cpu(os.getpid()) - own,
                       "peak": peak(server.pid) - memory, "torch": torch.__version__}))
     sys.stdout.flush()
     server.kill()

@@ -28,6 +28,7 @@ type crowd struct {
 	bad     chan struct{} // closed when err is set
 	wg      sync.WaitGroup
 	sent    atomic.Int64 // beats
+	again   atomic.Int64 // connections that had to be tried again
 }
 
 // dialing bounds how many executors connect at a time: the kernel's queue of
@@ -74,9 +75,7 @@ func (c *crowd) play(ctx context.Context, i int, connected func()) error {
 	x := c.contexts[i]
 	hello := wire.Hello{Job: x.Job, Slot: x.Slot, Task: x.Task, Phase: wire.PhaseIdle, Host: host(i),
 		Control: fmt.Sprintf("%s:%d", host(i), 40000+i%20000), PID: 1000 + i}
-	// Nobody beats before all have started, and the machine may be busy.
-	limits := wire.Limits{Greeting: 5 * time.Minute, Idle: time.Hour}
-	conn, w, err := wire.Dialer{Limits: limits}.Dial(ctx, x.Address, c.confs[i], hello)
+	conn, w, err := c.dial(ctx, i, hello)
 	if err != nil {
 		return err
 	}
@@ -88,6 +87,9 @@ func (c *crowd) play(ctx context.Context, i int, connected func()) error {
 	c.conns[i] = conn
 	stop := context.AfterFunc(ctx, func() { _ = conn.Close() })
 	defer stop()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	c.wg.Go(func() { c.pulse(ctx, conn, w.Beat) })
 	for {
 		d, err := conn.Recv()
 		if err != nil {
@@ -98,6 +100,27 @@ func (c *crowd) play(ctx context.Context, i int, connected func()) error {
 		}
 		if err := c.answer(conn, i, d); err != nil {
 			return err
+		}
+	}
+}
+
+// tries is how often an executor connects in vain; real ones never give up. A
+// coordinator on a busy machine turns some away that it could not greet in time.
+const tries = 10
+
+func (c *crowd) dial(ctx context.Context, i int, hello wire.Hello) (*wire.Conn, wire.Welcome, error) {
+	limits := wire.Limits{Greeting: 5 * time.Minute} // the machine may be busy
+	for try := 1; ; try++ {
+		conn, w, err := wire.Dialer{Limits: limits}.Dial(ctx, c.contexts[i].Address, c.confs[i], hello)
+		if err == nil || try == tries || ctx.Err() != nil {
+			return conn, w, err
+		}
+		c.again.Add(1)
+		t := time.NewTimer(100*time.Millisecond + rand.N(time.Second))
+		select {
+		case <-t.C:
+		case <-ctx.Done():
+			t.Stop()
 		}
 	}
 }
@@ -121,32 +144,34 @@ func (c *crowd) answer(conn *wire.Conn, i int, d wire.Directive) error {
 
 func host(i int) string { n := i / perNode; return fmt.Sprintf("10.%d.%d.1", n/250, n%250) }
 
-// beats lets everybody beat at the coordinator's interval, each at a moment of
-// its own, for a while, and returns how many beats there were.
-func (c *crowd) beats(ctx context.Context, span time.Duration) int {
-	ctx, cancel := context.WithTimeout(ctx, span)
-	defer cancel()
-	var wg sync.WaitGroup
-	before := c.sent.Load()
-	for _, conn := range c.conns {
-		wg.Go(func() {
-			t := time.NewTimer(rand.N(c.beat))
-			defer t.Stop()
-			for step := int64(0); ; step++ {
-				select {
-				case <-t.C:
-				case <-ctx.Done():
-					return
-				}
-				b := wire.Beat{Incarnation: 1, Sent: time.Now(), Usage: wire.Usage{CPU: time.Second, Memory: 1 << 30, Procs: 2}}
-				if conn.Send(wire.Message{Beat: &b}) == nil {
-					c.sent.Add(1)
-				}
-				t.Reset(c.beat)
-			}
-		})
+// pulse beats at the coordinator's interval, each executor at a moment of its
+// own, until ctx is done.
+func (c *crowd) pulse(ctx context.Context, conn *wire.Conn, every time.Duration) {
+	t := time.NewTimer(rand.N(every))
+	defer t.Stop()
+	for {
+		select {
+		case <-t.C:
+		case <-ctx.Done():
+			return
+		}
+		b := wire.Beat{Incarnation: 1, Sent: time.Now(), Usage: wire.Usage{CPU: time.Second, Memory: 1 << 30, Procs: 2}}
+		if conn.Send(wire.Message{Beat: &b}) == nil {
+			c.sent.Add(1)
+		}
+		t.Reset(every)
 	}
-	wg.Wait()
+}
+
+// beats waits and returns how many beats there were meanwhile.
+func (c *crowd) beats(ctx context.Context, span time.Duration) int {
+	t := time.NewTimer(span)
+	defer t.Stop()
+	before := c.sent.Load()
+	select {
+	case <-t.C:
+	case <-ctx.Done():
+	}
 	return int(c.sent.Load() - before)
 }
 

@@ -33,8 +33,11 @@ func main() {
 }
 
 func run(ctx context.Context, args []string) error {
-	if len(args) > 0 && args[0] == "coordinate" { // this program again, as the other process
+	switch { // this program again, as another process
+	case len(args) > 0 && args[0] == "coordinate":
 		return coordinate(ctx, args[1:])
+	case len(args) > 1 && args[0] == "look":
+		return lookAt(ctx, args[1:])
 	}
 	flags := flag.NewFlagSet("rollcall", flag.ContinueOnError)
 	list := flags.String("executors", "100,1000,10000", "numbers of executors")

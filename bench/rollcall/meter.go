@@ -6,7 +6,6 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
-	"syscall"
 	"time"
 )
 
@@ -44,14 +43,6 @@ func (p process) status(key string) int64 {
 	var kib int64
 	_, _ = fmt.Sscan(string(rest[:min(len(rest), 40)]), &kib)
 	return kib << 10
-}
-
-// peakOf is the most memory that a process had that has ended.
-func peakOf(s *os.ProcessState) int64 {
-	if u, ok := s.SysUsage().(*syscall.Rusage); ok {
-		return u.Maxrss << 10
-	}
-	return 0
 }
 
 // size is that of all files of a directory.

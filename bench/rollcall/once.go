@@ -43,16 +43,15 @@ type figures struct {
 	end       time.Duration // from the first exit to the sealed journal
 	endCPU    time.Duration
 	journal   int64
-	status    time.Duration
-	statusCPU time.Duration
-	statusMem int64
+	again     int64 // connections that had to be tried again
+	status    *look
 }
 
 func (f figures) String() string {
 	return fmt.Sprintf("%d executors: roll call %.2f s, coordinator %.2f CPU s (and %.2f before), executors %.2f CPU s, peak %s, then %s; "+
-		"%d beats every %s: %.1f %% of a core, %.0f µs each; end %.2f s, %.2f CPU s; journal %s; status %.2f s, %s",
+		"%d beats every %s: %.1f %% of a core, %.0f µs each; end %.2f s, %.2f CPU s; journal %s; %d connections tried again; status: %v",
 		f.executors, f.call.Seconds(), f.cpu.Seconds(), f.before.Seconds(), f.played.Seconds(), mib(f.peak), mib(f.settled),
-		f.beats, f.beat, f.share(), f.each(), f.end.Seconds(), f.endCPU.Seconds(), mib(f.journal), f.status.Seconds(), mib(f.statusMem))
+		f.beats, f.beat, f.share(), f.each(), f.end.Seconds(), f.endCPU.Seconds(), mib(f.journal), f.again, f.status)
 }
 
 // share is what beats take of one core, in percent.
@@ -96,7 +95,7 @@ func once(ctx context.Context, s settings) (figures, error) {
 	}
 	f.journal = size(filepath.Join(job, "journal"))
 	if s.muster != "" {
-		err = f.look(ctx, s.muster, home, filepath.Base(job))
+		f.status, err = status(ctx, s.muster, home, filepath.Base(job))
 	}
 	return f, err
 }
@@ -122,6 +121,7 @@ func measure(ctx context.Context, s settings, p process, out io.Reader, wait fun
 		return f, err
 	}
 	f.call, f.cpu, f.played, f.peak = time.Since(begin), p.cpu()-f.before, self().cpu()-own, p.peak()
+	f.again = c.again.Load()
 
 	f.beat = c.beat
 	c.beats(ctx, 3*time.Second) // what the roll call left to do is done meanwhile
@@ -184,19 +184,4 @@ func submit(home string, s settings) (string, error) {
 	dir := filepath.Join(home, "jobs", p.ID)
 	return dir, errors.Join(err, os.MkdirAll(filepath.Join(dir, "mailbox"), 0o700),
 		os.WriteFile(filepath.Join(dir, "submission.json"), data, 0o600))
-}
-
-// look measures how a client shows the job, from its journal alone.
-func (f *figures) look(ctx context.Context, muster, home, job string) error {
-	cmd := exec.CommandContext(ctx, muster, "status", job)
-	cmd.Env = append(os.Environ(), "MUSTER_HOME="+home)
-	begin := time.Now()
-	out, err := cmd.CombinedOutput()
-	if err != nil {
-		return fmt.Errorf("%s status: %w: %s", muster, err, out[max(0, len(out)-500):])
-	}
-	f.status = time.Since(begin)
-	f.statusCPU = cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
-	f.statusMem = peakOf(cmd.ProcessState)
-	return nil
 }

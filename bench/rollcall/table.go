@@ -26,7 +26,7 @@ func tables(rows []figures, peers []barrier) string {
 			per(p.CPU, p.Clients), mib(p.Peak<<10), p.Played)
 	}
 	b.WriteString("\n| beats | every | beats seen | of one core | per beat | slots and certificates, CPU s | end of all: seconds | CPU s | journal |")
-	status := len(rows) > 0 && rows[0].status > 0
+	status := len(rows) > 0 && rows[0].status != nil
 	if status {
 		b.WriteString(" `muster status` | CPU s | memory |")
 	}
@@ -35,7 +35,7 @@ func tables(rows []figures, peers []barrier) string {
 		fmt.Fprintf(&b, "| %d | %s | %d | %.1f %% | %.0f µs | %.2f | %.2f | %.2f | %s |", f.executors, f.beat.Round(time.Millisecond), f.beats,
 			f.share(), f.each(), f.before.Seconds(), f.end.Seconds(), f.endCPU.Seconds(), mib(f.journal))
 		if status {
-			fmt.Fprintf(&b, " %.2f s | %.2f | %s |", f.status.Seconds(), f.statusCPU.Seconds(), mib(f.statusMem))
+			fmt.Fprintf(&b, " %.2f s | %.2f | %s |", f.status.Seconds, f.status.CPU, mib(f.status.Peak))
 		}
 		b.WriteByte('\n')
 	}

@@ -2,7 +2,6 @@ package frugal
 
 import (
 	"context"
-	"math"
 	"runtime/debug"
 	"runtime/metrics"
 	"sync/atomic"
@@ -12,34 +11,34 @@ import (
 // ours says that Set chose how garbage is collected, and not the environment.
 var ours atomic.Bool
 
-// Room lets this process grow by so many bytes before it becomes frugal about
-// garbage, and returns when ctx is done. A process that will hold much, for
-// thousands of connections say, would else collect all of it again and again
-// while it grows. What it really holds may turn out to be more than was thought;
-// then it is as frugal as Set made it.
+// Room lets a process that will hold so many bytes more, for thousands of
+// connections say, be less frugal while it does not hold them yet: it would else
+// collect garbage again and again while it grows. It returns when ctx is done.
 func Room(ctx context.Context, bytes int64) {
 	if !ours.Load() {
 		return
 	}
-	limit := held().total + bytes
 	rooms.Lock()
 	rooms.n++
 	rooms.Unlock()
-	debug.SetGCPercent(roomy)
-	debug.SetMemoryLimit(limit)
 	defer func() {
-		debug.SetMemoryLimit(math.MaxInt64)
 		rooms.Lock()
 		rooms.n--
 		rooms.Unlock()
 		save()
 	}()
+	limit := grown(live()) + bytes
+	now := share(limit, live())
+	debug.SetGCPercent(now)
 	t := time.NewTicker(roomEvery)
 	defer t.Stop()
 	for {
 		select {
 		case <-t.C:
-			debug.SetMemoryLimit(max(limit, enough(held())))
+			if next := share(limit, live()); next < now || next >= now+roomStep {
+				now = next
+				debug.SetGCPercent(now)
+			}
 		case <-ctx.Done():
 			return
 		}
@@ -47,30 +46,28 @@ func Room(ctx context.Context, bytes int64) {
 }
 
 const (
-	roomy     = 100 // percent of garbage, below the limit
-	roomEvery = time.Second
+	most      = 100 // percent, however much room there is
+	roomEvery = 250 * time.Millisecond
+	roomStep  = 10 // percent; each change stops the program for a moment
 )
 
-// usage is memory that the runtime has, in bytes.
-type usage struct {
-	live  int64 // what collections spare: reachable objects and stacks
-	total int64 // and all the rest, without what was given back
+// grown is what live memory takes with all the garbage that Set allows.
+func grown(live int64) int64 { return live * (100 + percent) / 100 }
+
+// share is how much garbage fits below the limit, in percent of what is in use.
+func share(limit, live int64) int {
+	return int(min(max((limit-live)*100/max(live, 1), percent), most))
 }
 
-// enough is the limit that leaves as much garbage as Set allows.
-func enough(u usage) int64 { return u.total - u.objects() + u.live*(100+percent)/100 }
-
-func (u usage) objects() int64 { return min(u.total, u.live) }
-
-func held() usage {
-	s := []metrics.Sample{{Name: "/gc/heap/live:bytes"}, {Name: "/gc/scan/stack:bytes"}, {Name: "/memory/classes/total:bytes"},
-		{Name: "/memory/classes/heap/released:bytes"}}
+// live is what a collection spares: objects that are in use, and stacks.
+func live() int64 {
+	s := []metrics.Sample{{Name: "/gc/heap/live:bytes"}, {Name: "/gc/scan/stack:bytes"}}
 	metrics.Read(s)
-	n := func(i int) int64 {
-		if s[i].Value.Kind() != metrics.KindUint64 {
-			return 0
+	var sum int64
+	for _, v := range s {
+		if v.Value.Kind() == metrics.KindUint64 {
+			sum += int64(v.Value.Uint64())
 		}
-		return int64(s[i].Value.Uint64())
 	}
-	return usage{live: n(0) + n(1), total: n(2) - n(3)}
+	return sum
 }
