@@ -19,17 +19,50 @@ func Conda(name string, environ []string) (string, error) {
 		}
 		return name, nil
 	}
-	var looked []string
+	var looked, others []string
+	absent := 0
 	for _, dir := range candidates(name, environ) {
 		if isConda(dir) {
 			return dir, nil
 		}
-		if parent := filepath.Dir(dir); !slices.Contains(looked, parent) {
+		switch parent := filepath.Dir(dir); {
+		case slices.Contains(looked, parent):
+		case !exists(parent):
+			absent++
+		default:
 			looked = append(looked, parent)
+			others = append(others, siblings(parent)...)
 		}
 	}
-	return "", fmt.Errorf("python.conda: %s: no such environment on this machine; looked in %s\n"+
-		"hint: name its directory: python: {conda: DIR}; conda env list shows them", name, strings.Join(looked, ", "))
+	return "", missing(name, looked, others, absent)
+}
+
+// missing says that an environment is nowhere: where it was looked for, and what
+// is there instead.
+func missing(name string, looked, others []string, absent int) error {
+	text := "none of the " + counted(absent, "place") + " where conda puts environments is there"
+	if len(looked) > 0 {
+		text = "looked in " + strings.Join(looked, ", ")
+		if absent > 0 {
+			text += " and " + counted(absent, "place") + " that are not there"
+		}
+	}
+	hint := "name its directory: python: {conda: DIR}; conda env list shows them"
+	if len(others) > 0 {
+		hint = "there are: " + strings.Join(others, ", ")
+	}
+	return fmt.Errorf("python.conda: %s: no such environment on this machine; %s\nhint: %s", name, text, hint)
+}
+
+// siblings are the environments in a directory of environments.
+func siblings(parent string) []string {
+	var out []string
+	for _, name := range namesIn(parent) {
+		if isConda(filepath.Join(parent, name)) {
+			out = append(out, name)
+		}
+	}
+	return out
 }
 
 func isConda(dir string) bool {
