@@ -36,8 +36,8 @@ test-all: ## everything "test" has, then Horovod, fuzzing, benchmarks, older Had
 lint: ## golangci-lint, formatting, generated files, sizes, and what must not be in the tree
 	@tools/test.sh build lint
 
-bench: ## the benchmarks, with memory
-	@tools/test.sh bench
+bench: build ## the benchmarks, with memory; large jobs beside PyTorch's TCPStore
+	@tools/test.sh bench bench-scale
 
 bench-yarn: build ## muster and its peers on a real YARN: time to start, processor time, memory
 	@tools/test.sh bench-yarn

@@ -221,7 +221,7 @@ func (k *coordinator) run(ctx context.Context) error {
 // each, most of it for the connection, and need not count every byte before.
 const (
 	large   = 100
-	perTask = 25 << 10
+	perTask = 22 << 10
 )
 
 // known turns the journal's slots into the gang's.

@@ -40,7 +40,7 @@ finish() {
 trap finish EXIT
 trap 'exit 130' INT TERM
 
-if wants frameworks || wants yarn || wants long-yarn || wants chaos || wants long-chaos; then
+if wants frameworks || wants yarn || wants long-yarn || wants chaos || wants long-chaos || wants bench-scale; then
 	fetch torch bash test/python/torch.sh
 fi
 if wants frameworks || wants yarn || wants long-yarn; then
@@ -218,6 +218,12 @@ bench() {
 	"$go" test -run '^$' -bench . -benchmem ./...
 }
 
+bench_scale() {
+	echo "the output of a task; roll calls and beats of 100, 1,000 and 10,000 executors, beside PyTorch's TCPStore"
+	"$go" run ./bench/logs
+	"$go" run ./bench/rollcall -muster "$root/bin/muster" -python "$(python torch)"
+}
+
 fuzz() {
 	echo "every fuzz target, ten seconds each"
 	local package target
@@ -253,7 +259,7 @@ for part in "${parts[@]}"; do
 	case $part in
 	build) command=(make --no-print-directory build) ;;
 	lint) command=(tools/lint.sh) ;;
-	unit | road | race | quick | frameworks | horovod | yarn | chaos | bench | fuzz | long-yarn | long-chaos | bench-yarn) command=("${part/-/_}") ;;
+	unit | road | race | quick | frameworks | horovod | yarn | chaos | bench | bench-scale | fuzz | long-yarn | long-chaos | bench-yarn) command=("${part/-/_}") ;;
 	*) fail "$part: no such part" ;;
 	esac
 	part "$part" "${command[@]}"

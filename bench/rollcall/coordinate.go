@@ -33,11 +33,7 @@ func coordinate(ctx context.Context, args []string) error {
 	}
 	frugal.Set(4, os.Environ())
 	if args[1] != "" {
-		end, err := profile(args[1])
-		if err != nil {
-			return err
-		}
-		defer end()
+		defer profile(args[1])()
 	}
 	return coordinator.Run(ctx, coordinator.Config{
 		Dir: args[0], FS: local.FS{}, Gang: opener{}, Framework: known, Listen: "127.0.0.1:0",
@@ -56,18 +52,18 @@ func known(name string) (framework.Framework, error) {
 
 // profile writes profiles of the processor and of the memory for each part of a
 // run; a signal of the other process says that the next part begins.
-func profile(dir string) (end func(), err error) {
+func profile(dir string) (end func()) {
 	runtime.MemProfileRate = 64 << 10
 	next := make(chan os.Signal, 1)
 	signal.Notify(next, syscall.SIGUSR1)
-	enough, done := make(chan struct{}), make(chan error, 1)
+	enough, done := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(done)
 		for part := 1; ; part++ {
 			name := filepath.Join(dir, fmt.Sprintf("%d.", part))
 			cpu, err := os.Create(name + "cpu")
 			if err != nil {
-				done <- err
+				fmt.Fprintln(os.Stderr, err)
 				return
 			}
 			_ = pprof.StartCPUProfile(cpu) // nobody else makes one
@@ -88,7 +84,7 @@ func profile(dir string) (end func(), err error) {
 			}
 		}
 	}()
-	return func() { close(enough); <-done }, nil
+	return func() { close(enough); <-done }
 }
 
 // opener makes a gang that has every slot that it is asked for.
@@ -102,7 +98,6 @@ type gang struct {
 	feed *backend.Feed
 	mu   sync.Mutex
 	out  *bufio.Writer
-	sent int
 }
 
 // perNode is how many tasks share a node.

@@ -39,7 +39,7 @@ func TestRoomIsLessFrugalForAWhile(t *testing.T) {
 			defer close(done)
 			Room(ctx, 1<<30)
 		}()
-		time.Sleep(haste + 4*roomEvery)
+		<-time.NewTimer(haste + 4*roomEvery).C
 		synctest.Wait()
 		if got := debug.SetGCPercent(most); got != most {
 			t.Errorf("%d percent with a lot of room, want %d", got, most)
