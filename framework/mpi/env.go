@@ -23,8 +23,6 @@ const (
 // fixed are the variables without which ranks would not get where they belong.
 // Those of OpenMPI come twice, for version 4 and for the runtime of version 5.
 var fixed = map[string]string{
-	"MUSTER_HOSTFILE": "${muster.dir}/" + hostFile,
-
 	"OMPI_MCA_plm_rsh_agent":         "${muster.dir}/" + agentFile,
 	"OMPI_MCA_orte_default_hostfile": "${muster.dir}/" + openmpiFile,
 	// Daemons take settings from their own task: they are of this task here.
@@ -57,10 +55,7 @@ var defaults = map[string]string{
 	"PRTE_ALLOW_RUN_AS_ROOT": "1", "PRTE_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
 	// Tasks are no names of the network: nobody needs to be asked about them.
 	"OMPI_MCA_if_base_do_not_resolve": "1",
-	// The interface of the task's address carries what daemons say.
-	"OMPI_MCA_oob_tcp_if_include": "${muster.iface}",
-	"PRTE_MCA_prte_if_include":    "${muster.iface}",
-	"HYDRA_IFACE":                 "${muster.iface}",
+	"HYDRA_IFACE":                     "${muster.iface}",
 	// Daemons that share a machine would all bind to its first processors. The
 	// limits of the task hold for its ranks anyway.
 	"OMPI_MCA_hwloc_base_binding_policy":    "none",
@@ -86,9 +81,16 @@ func settings(l *plan.Launch, role *plan.Role, master *plan.Member, hosts []*pla
 		// Ranks of different tasks on one machine give their shared memory the same
 		// name and crash.
 		framework.SetDefault(l, "OMPI_MCA_btl", "self,tcp")
+		// It takes ranks of one host name for neighbours, and waits for ever.
+		framework.SetDefault(l, "OMPI_MCA_coll", "^han")
 	}
 	if ip := net.ParseIP(master.Host); ip != nil && ip.IsLoopback() || master.Host == "localhost" {
 		framework.SetDefault(l, "OMPI_MCA_btl_tcp_if_include", "lo") // which OpenMPI would leave out
+	} else {
+		// The interface of the task's address carries what daemons say. OpenMPI 5
+		// refuses lo, and both find something by themselves where all is one machine.
+		framework.SetDefault(l, "OMPI_MCA_oob_tcp_if_include", "${muster.iface}")
+		framework.SetDefault(l, "PRTE_MCA_prte_if_include", "${muster.iface}")
 	}
 }
 
@@ -116,6 +118,7 @@ func hostFiles(l *plan.Launch, hosts []*plan.Member) {
 		}
 		fmt.Fprintf(&openmpi, "%s slots=%d\n", name, m.Procs)
 	}
+	framework.Set(l, "MUSTER_HOSTFILE", "${muster.dir}/"+hostFile)
 	l.Files[hostFile] = []byte(all.String())
 	l.Files[openmpiFile] = []byte(openmpi.String())
 	l.Files[hydraFile] = []byte(hydra.String())

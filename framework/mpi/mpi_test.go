@@ -44,7 +44,7 @@ func TestTheVariablesOfATask(t *testing.T) {
 		"OMPI_MCA_orte_leave_session_attached":     "1",
 		"OMPI_MCA_orte_tmpdir_base":                "${muster.dir}",
 		"OMPI_MCA_if_base_do_not_resolve":          "1",
-		"OMPI_MCA_oob_tcp_if_include":              "${muster.iface}",
+		"OMPI_MCA_oob_tcp_if_include":              "${muster.iface}", // the host is no loopback address
 		"OMPI_MCA_hwloc_base_binding_policy":       "none",
 		"OMPI_MCA_mpi_yield_when_idle":             "1", // two ranks on one processor
 		"OMPI_ALLOW_RUN_AS_ROOT":                   "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
@@ -72,7 +72,8 @@ func TestTheVariablesOfATask(t *testing.T) {
 		if d := cmp.Diff(want, frameworktest.Seen(l, 0)); d != "" {
 			t.Errorf("%s: %s", task, d)
 		}
-		if l.Env["MUSTER_HOSTFILE"] != "${muster.dir}/mpi/hostfile" {
+		hosts := map[string]string{"worker/0": "${muster.dir}/mpi/hostfile"}[task] // where the file is
+		if l.Env["MUSTER_HOSTFILE"] != hosts {
 			t.Errorf("%s: MUSTER_HOSTFILE is %q", task, l.Env["MUSTER_HOSTFILE"])
 		}
 		// A rank of our own would be wrong for what mpirun starts.
@@ -154,23 +155,27 @@ func TestTasksOnOneMachineMeetOverTheNetwork(t *testing.T) {
 	btl := func(r *plan.Roster) map[string]string {
 		got := map[string]string{}
 		for name, v := range frameworktest.Launch(t, Framework{}, p, r, "worker/1").Default {
-			if strings.HasPrefix(name, "OMPI_MCA_btl") {
+			if strings.HasPrefix(name, "OMPI_MCA_btl") || strings.HasSuffix(name, "_include") || name == "OMPI_MCA_coll" {
 				got[name] = v
 			}
 		}
 		return got
 	}
-	if d := cmp.Diff(map[string]string{}, btl(roster(p, ""))); d != "" {
+	iface := map[string]string{"OMPI_MCA_oob_tcp_if_include": "${muster.iface}", "PRTE_MCA_prte_if_include": "${muster.iface}"}
+	if d := cmp.Diff(iface, btl(roster(p, ""))); d != "" {
 		t.Error(d)
 	}
 	r := roster(p, "n1")
-	if d := cmp.Diff(map[string]string{"OMPI_MCA_btl": "self,tcp"}, btl(r)); d != "" {
+	want := map[string]string{"OMPI_MCA_btl": "self,tcp", "OMPI_MCA_coll": "^han"}
+	maps.Copy(iface, want)
+	if d := cmp.Diff(iface, btl(r)); d != "" {
 		t.Error(d)
 	}
 	for i := range r.Members {
 		r.Members[i].Host = "127.0.0.1"
 	}
-	if d := cmp.Diff(map[string]string{"OMPI_MCA_btl": "self,tcp", "OMPI_MCA_btl_tcp_if_include": "lo"}, btl(r)); d != "" {
+	want["OMPI_MCA_btl_tcp_if_include"] = "lo"
+	if d := cmp.Diff(want, btl(r)); d != "" {
 		t.Error(d)
 	}
 }
