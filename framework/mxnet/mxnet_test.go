@@ -1,6 +1,7 @@
 package mxnet
 
 import (
+	"maps"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -37,9 +38,7 @@ func TestTheVariablesOfEachPart(t *testing.T) {
 		{"scheduler/0", 0, "scheduler", "10.0.0.3", nil},
 	} {
 		want := shared(tc.role, tc.host)
-		for name, value := range tc.own {
-			want[name] = value
-		}
+		maps.Copy(want, tc.own)
 		if d := cmp.Diff(want, frameworktest.Seen(frameworktest.Launch(t, Framework{}, p, r, tc.task), tc.proc)); d != "" {
 			t.Errorf("%s.%d: %s", tc.task, tc.proc, d)
 		}

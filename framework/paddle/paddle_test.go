@@ -2,6 +2,7 @@ package paddle
 
 import (
 	"fmt"
+	"maps"
 	"strings"
 	"testing"
 
@@ -45,9 +46,7 @@ func TestTheVariablesOfServersAndTheirTrainers(t *testing.T) {
 			"PADDLE_WITH_GLOO": "1", "PADDLE_GLOO_RENDEZVOUS": "3", "PADDLE_GLOO_HTTP_ENDPOINT": "10.0.0.1:40021",
 			"GLOO_SOCKET_IFNAME": "${muster.iface}",
 		}
-		for name, value := range own {
-			want[name] = value
-		}
+		maps.Copy(want, own)
 		if d := cmp.Diff(want, frameworktest.Seen(frameworktest.Launch(t, Framework{}, p, r, task), 0)); d != "" {
 			t.Errorf("%s: %s", task, d)
 		}
