@@ -25,7 +25,7 @@ type Reading struct {
 	Remarks   []string     // what is unsure, and what was left to the launcher
 
 	said  map[string]string // the option that said it, by key of the job file
-	slots bool              // Total is the launcher's to start: it stays in the line
+	slots bool              // Total is the launcher's to start, in slots that are ours
 }
 
 // Left is an option that was not taken over.
@@ -109,10 +109,8 @@ func (r *Reading) Settle(role *spec.Role, written func(key string) bool) (change
 func (r *Reading) uneven(tasks, procs int) string {
 	have := tasks * procs
 	switch {
-	case have == r.Total, r.slots && have > r.Total:
+	case have == r.Total, r.slots: // framework/mpi looks at slots
 		return ""
-	case r.slots:
-		return fmt.Sprintf("%d tasks of %d make %d slots; %s asks for %d processes", tasks, procs, have, r.said["total"], r.Total)
 	}
 	return fmt.Sprintf("%d tasks of %d make %d processes; %s asks for %d", tasks, procs, have, r.said["total"], r.Total)
 }

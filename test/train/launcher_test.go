@@ -114,3 +114,23 @@ func TestAccelerateLaunchRunsOnceInATask(t *testing.T) {
 		t.Errorf("ranks ran in %v", tasks)
 	}
 }
+
+// Both families, with the options by which they reach other hosts by themselves.
+func TestALineOfMpirunRunsAsItIs(t *testing.T) {
+	w := newWorld(t)
+	for _, line := range [][]string{
+		{"mpirun.openmpi", "-np", "4", "-H", "h1:2,h2:2", "--mca", "plm_rsh_agent", "ssh", "sh", "-c", "echo rank $OMPI_COMM_WORLD_RANK in $MUSTER_TASK"},
+		{"mpirun.mpich", "-n", "4", "-ppn", "2", "-hosts", "h1,h2", "-launcher", "ssh", "sh", "-c", "echo rank $PMI_RANK in $MUSTER_TASK"},
+	} {
+		id, said := w.run(line[0], append([]string{"--"}, line...)...)
+		if !strings.Contains(said, "muster: mpirun: 2 tasks of 2 processes, framework mpi; not taken over: -") {
+			t.Errorf("said %q", said)
+		}
+		got := strings.Fields(w.logs(id, "--no-prefix"))
+		slices.Sort(got)
+		want := strings.Fields("0 1 2 3 in in in in rank rank rank rank worker/0 worker/0 worker/1 worker/1")
+		if !slices.Equal(got, want) {
+			t.Errorf("%s: %v", line[0], got)
+		}
+	}
+}
