@@ -60,8 +60,8 @@ func (e *executor) prepare(ctx context.Context, dir string, ports []plan.Port) (
 		// theirs at the second collection only.
 		runtime.GC()
 		debug.FreeOSMemory()
-		frugal.Drop()
 	}
+	frugal.Drop()
 	return holdPorts(ctx, ports)
 }
 
