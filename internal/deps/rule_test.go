@@ -84,7 +84,7 @@ var siblings = []string{"backend", "framework", "dialect"}
 // pure lists the packages that decide: no I/O, no goroutine, no clock, no
 // chance. What they say depends on their arguments alone, so a replay gives the
 // same answer and a test needs no world.
-var pure = []string{"spec", "plan", "session", "event", "gang", "queue", "backend/yarn/ledger", "progress"}
+var pure = []string{"spec", "plan", "session", "event", "gang", "queue", "backend/yarn/ledger", "progress", "dialect/launcher"}
 
 // impure are the packages that a deciding one must not import itself.
 const impure = "os/... net/... log/... syscall/... context path/filepath math/rand/... crypto/rand runtime/... golang.org/x/sys/... golang.org/x/sync/..."
