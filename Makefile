@@ -8,7 +8,7 @@ STATIC   = CGO_ENABLED=0 $(GO) build -buildvcs=false -trimpath -ldflags "$(LDFLA
 
 export GO
 
-.PHONY: help build demo test test-quick test-all lint bench bench-yarn chaos docs clean
+.PHONY: help build demo test test-quick test-all lint bench bench-launch bench-yarn chaos docs clean
 .DEFAULT_GOAL := help
 
 help: ## list the targets
@@ -36,8 +36,11 @@ test-all: ## everything "test" has, then Horovod, fuzzing, benchmarks, older Had
 lint: ## golangci-lint, formatting, generated files, sizes, and what must not be in the tree
 	@tools/test.sh build lint
 
-bench: build ## the benchmarks, with memory; large jobs beside PyTorch's TCPStore
-	@tools/test.sh bench bench-scale
+bench: build ## the benchmarks, with memory; starting processes and large jobs, beside what people use today
+	@tools/test.sh bench bench-launch bench-scale
+
+bench-launch: build ## muster and its peers start processes on this machine: time, processor time, memory
+	@tools/test.sh bench-launch
 
 bench-yarn: build ## muster and its peers on a real YARN: time to start, processor time, memory
 	@tools/test.sh bench-yarn

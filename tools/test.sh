@@ -40,7 +40,7 @@ finish() {
 trap finish EXIT
 trap 'exit 130' INT TERM
 
-if wants frameworks || wants yarn || wants long-yarn || wants chaos || wants long-chaos || wants bench-scale; then
+if wants frameworks || wants yarn || wants long-yarn || wants chaos || wants long-chaos || wants bench-scale || wants bench-launch; then
 	fetch torch bash test/python/torch.sh
 fi
 if wants frameworks || wants yarn || wants long-yarn; then
@@ -218,6 +218,18 @@ bench() {
 	"$go" test -run '^$' -bench . -benchmem ./...
 }
 
+# Horovod takes five minutes to build: it is measured where "make test-all" has
+# built it before.
+bench_launch() {
+	echo "how soon 1, 8 and 32 processes run and have ended: muster, mpirun, torchrun, TorchX, Ray, horovodrun"
+	need mpirun.openmpi openmpi-bin
+	need mpirun.mpich mpich
+	local horovod=$cache/python/horovod/bin/python
+	[ -x "$horovod" ] || horovod=
+	"$go" run ./bench/launch -muster "$root/bin/muster" -torch "$(python torch)" -torchx "$(python torchx)" \
+		-ray "$(python ray)" -horovod "$horovod"
+}
+
 bench_scale() {
 	echo "the output of a task; roll calls and beats of 100, 1,000 and 10,000 executors, beside PyTorch's TCPStore"
 	"$go" run ./bench/logs
@@ -259,7 +271,7 @@ for part in "${parts[@]}"; do
 	case $part in
 	build) command=(make --no-print-directory build) ;;
 	lint) command=(tools/lint.sh) ;;
-	unit | road | race | quick | frameworks | horovod | yarn | chaos | bench | bench-scale | fuzz | long-yarn | long-chaos | bench-yarn) command=("${part/-/_}") ;;
+	unit | road | race | quick | frameworks | horovod | yarn | chaos | bench | bench-scale | bench-launch | fuzz | long-yarn | long-chaos | bench-yarn) command=("${part/-/_}") ;;
 	*) fail "$part: no such part" ;;
 	esac
 	part "$part" "${command[@]}"
