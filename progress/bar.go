@@ -1,7 +1,6 @@
 package progress
 
 import (
-	"regexp"
 	"strconv"
 	"strings"
 )
@@ -23,17 +22,17 @@ type bar struct {
 }
 
 var (
-	tqdmBar  = regexp.MustCompile(`^(?:(.*?):?\s+|\s*)\d+%\|[^|]*\|\s*([\d.]+[kMGT]?)/([\d.]+[kMGT]?) \[([^\]]*)\]`)
-	tqdmRate = regexp.MustCompile(`(?:<[^,]*|^),\s*([\d.]+)([kM]?)(s/)?[^,\]]*`)
-	richBar  = regexp.MustCompile(`^(.*?)\s+[━╸╺]+\s+(\d+)/(\d+)\s+[\d:]+ • [\d:-]+\s+([\d.]+)it/s\s*(.*)$`)
-	training = regexp.MustCompile(`(?i)^(?:train|training|fit|fitting|steps?)\b`)
-	anEpoch  = regexp.MustCompile(`(?i)\bepoch\W{0,3}(\d+)(?:\s*(?:/|of)\s*(\d+))?`)
+	tqdmBar  = lazy(`^(?:(.*?):?\s+|\s*)\d+%\|[^|]*\|\s*([\d.]+[kMGT]?)/([\d.]+[kMGT]?) \[([^\]]*)\]`)
+	tqdmRate = lazy(`(?:<[^,]*|^),\s*([\d.]+)([kM]?)(s/)?[^,\]]*`)
+	richBar  = lazy(`^(.*?)\s+[━╸╺]+\s+(\d+)/(\d+)\s+[\d:]+ • [\d:-]+\s+([\d.]+)it/s\s*(.*)$`)
+	training = lazy(`(?i)^(?:train|training|fit|fitting|steps?)\b`)
+	anEpoch  = lazy(`(?i)\bepoch\W{0,3}(\d+)(?:\s*(?:/|of)\s*(\d+))?`)
 )
 
 func maybeBar(line string) bool { return strings.Contains(line, "%|") }
 
 func (s *Scanner) readBar(line string) bool {
-	m := tqdmBar.FindStringSubmatch(line)
+	m := tqdmBar().FindStringSubmatch(line)
 	if m == nil {
 		return false
 	}
@@ -41,22 +40,22 @@ func (s *Scanner) readBar(line string) bool {
 	if !s.of(m[1], step, total, false) {
 		return false
 	}
-	if t := tqdmRate.FindStringSubmatch(m[4]); t != nil {
+	if t := tqdmRate().FindStringSubmatch(m[4]); t != nil {
 		s.rate(t[1], t[2], t[3] != "")
 	}
-	s.now.values(equalPairs, m[4])
+	s.now.values(equalPairs(), m[4])
 	return true
 }
 
 func maybeRich(line string) bool { return strings.Contains(line, " • ") }
 
 func (s *Scanner) readRich(line string) bool {
-	m := richBar.FindStringSubmatch(line)
+	m := richBar().FindStringSubmatch(line)
 	if m == nil || !s.of(strings.TrimSpace(m[1]), whole(m[2]), whole(m[3]), true) {
 		return false
 	}
 	s.rate(m[4], "", false)
-	s.now.values(colonPairs, m[5])
+	s.now.values(colonPairs(), m[5])
 	return true
 }
 
@@ -65,7 +64,7 @@ func (s *Scanner) readRich(line string) bool {
 // counted from 0, as Lightning gives it with rich.
 func (s *Scanner) of(name string, step, total int64, last bool) bool {
 	b := &s.bar
-	m := anEpoch.FindStringSubmatch(name)
+	m := anEpoch().FindStringSubmatch(name)
 	switch {
 	case m != nil:
 		epoch, epochs := whole(m[1]), whole(m[2])
@@ -79,7 +78,7 @@ func (s *Scanner) of(name string, step, total int64, last bool) bool {
 		}
 		b.named = true
 		s.now.advance(step, total, epoch, epochs)
-	case training.MatchString(name):
+	case training().MatchString(name):
 		b.named = true
 		s.now.advance(step, total, 0, 0)
 	case name != "" || b.named || b.total > 0 && total != b.total && (!b.full || total < b.total):

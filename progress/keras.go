@@ -1,9 +1,6 @@
 package progress
 
-import (
-	"regexp"
-	"strings"
-)
+import "strings"
 
 // keras is what its lines before this one have said.
 //
@@ -20,9 +17,9 @@ type keras struct {
 }
 
 var (
-	kerasEpoch = regexp.MustCompile(`^Epoch (\d+)/(\d+)$`)
-	kerasBar   = regexp.MustCompile(`^\s*(\d+)/(\d+|Unknown)\s+(?:━+ |\[[=>.]+\] - |- )?(?:(?:ETA: )?[\d:]+(?:ms|us|µs|h|m|s)?|ETA: \S+)(?: |$)(.*)$`)
-	kerasTime  = regexp.MustCompile(`(\d+(?:\.\d+)?)(ms|us|µs|s|min)/step`)
+	kerasEpoch = lazy(`^Epoch (\d+)/(\d+)$`)
+	kerasBar   = lazy(`^\s*(\d+)/(\d+|Unknown)\s+(?:━+ |\[[=>.]+\] - |- )?(?:(?:ETA: )?[\d:]+(?:ms|us|µs|h|m|s)?|ETA: \S+)(?: |$)(.*)$`)
+	kerasTime  = lazy(`(\d+(?:\.\d+)?)(ms|us|µs|s|min)/step`)
 )
 
 func maybeKeras(line string) bool {
@@ -31,12 +28,12 @@ func maybeKeras(line string) bool {
 
 func (s *Scanner) readKeras(line string) bool {
 	k := &s.keras
-	if m := kerasEpoch.FindStringSubmatch(line); m != nil {
+	if m := kerasEpoch().FindStringSubmatch(line); m != nil {
 		*k = keras{epoch: whole(m[1]), epochs: whole(m[2])}
 		s.now.set("epoch", float64(k.epoch))
 		return true
 	}
-	m := kerasBar.FindStringSubmatch(line)
+	m := kerasBar().FindStringSubmatch(line)
 	if m == nil {
 		return false
 	}
@@ -49,9 +46,9 @@ func (s *Scanner) readKeras(line string) bool {
 	}
 	s.now.advance(step, total, k.epoch, k.epochs)
 	s.counts = true
-	if t := kerasTime.FindStringSubmatch(m[3]); t != nil {
+	if t := kerasTime().FindStringSubmatch(m[3]); t != nil {
 		s.now.StepTime = timeOf(t[1], t[2])
 	}
-	s.now.values(colonPairs, m[3])
+	s.now.values(colonPairs(), m[3])
 	return true
 }

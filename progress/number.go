@@ -4,7 +4,14 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 )
+
+// lazy is a regular expression that is compiled for the first line that asks for
+// it: every process of muster has this package in it, and few read a bar.
+func lazy(text string) func() *regexp.Regexp {
+	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(text) })
+}
 
 // decimal is a number as programs print it.
 const decimal = `[-+]?(?:\d+\.?\d*(?:[eE][-+]?\d+)?|\.\d+(?:[eE][-+]?\d+)?|nan|NaN|inf|Infinity)`
@@ -12,10 +19,10 @@ const decimal = `[-+]?(?:\d+\.?\d*(?:[eE][-+]?\d+)?|\.\d+(?:[eE][-+]?\d+)?|nan|N
 // pairs are how values are printed beside a bar; which sign stands between name
 // and number is the format's.
 var (
-	colonPairs  = regexp.MustCompile(`(?:^| )([A-Za-z_][\w./-]*): (` + decimal + `)(?:[ ,]|$)`)
-	equalPairs  = regexp.MustCompile(`([A-Za-z_][\w./-]*)=(` + decimal + `)(?:[ ,\]]|$)`)
-	quotedPairs = regexp.MustCompile(`'([A-Za-z_][\w./-]*)': '?(` + decimal + `)'?[,}]`)
-	knownPairs  = regexp.MustCompile(`(?i)(?:^|[\s,;|(])((?:[a-z]+_)?(?:loss|acc|accuracy|perplexity|ppl)|lr|learning_rate)\s*[:= ]\s*(` + decimal + `)(?:[\s,;|)%]|$)`)
+	colonPairs  = lazy(`(?:^| )([A-Za-z_][\w./-]*): (` + decimal + `)(?:[ ,]|$)`)
+	equalPairs  = lazy(`([A-Za-z_][\w./-]*)=(` + decimal + `)(?:[ ,\]]|$)`)
+	quotedPairs = lazy(`'([A-Za-z_][\w./-]*)': '?(` + decimal + `)'?[,}]`)
+	knownPairs  = lazy(`(?i)(?:^|[\s,;|(])((?:[a-z]+_)?(?:loss|acc|accuracy|perplexity|ppl)|lr|learning_rate)\s*[:= ]\s*(` + decimal + `)(?:[\s,;|)%]|$)`)
 )
 
 // values keeps all pairs of a text.

@@ -1,27 +1,24 @@
 package progress
 
-import (
-	"regexp"
-	"strings"
-)
+import "strings"
 
 // The lines of the Hugging Face Trainer, newer ones with quotes around numbers:
 //
 //	{'loss': 0.5, 'grad_norm': 1.2, 'learning_rate': 5e-05, 'epoch': 1.0}
 //
 // They have no step: that is in the bar.
-var dict = regexp.MustCompile(`^\{'[^'{}]+': [^{}]*'epoch': '?[\d.]+'?\}$`)
+var dict = lazy(`^\{'[^'{}]+': [^{}]*'epoch': '?[\d.]+'?\}$`)
 
 func maybeDict(line string) bool { return strings.HasPrefix(line, "{'") }
 
 func (s *Scanner) readDict(line string) bool {
-	if !dict.MatchString(line) {
+	if !dict().MatchString(line) {
 		return false
 	}
-	for _, m := range quotedPairs.FindAllStringSubmatch(line, -1) {
+	for _, m := range quotedPairs().FindAllStringSubmatch(line, -1) {
 		// How fast the evaluation was says nothing of the training.
 		if !strings.HasSuffix(m[1], "_runtime") && !strings.HasSuffix(m[1], "_per_second") {
-			s.now.values(quotedPairs, m[0])
+			s.now.values(quotedPairs(), m[0])
 		}
 	}
 	return true
@@ -35,9 +32,9 @@ func (s *Scanner) readDict(line string) bool {
 //
 // A line of epochs alone counts them, unless other lines count steps.
 var (
-	aStep  = regexp.MustCompile(`(?i)(?:^|[\s,|;(\[])(?:global[_ ]?)?(?:step|iter|iteration|batch)\s*[:=]?\s*\[?\s*(\d+)\s*(?:/|of)\s*(\d+)\s*\]?(?:[\s,;:|)-]|$)`)
-	epochs = regexp.MustCompile(`(?i)(?:^|[\s,|;(])epoch\s*[:=]?\s*\[?\s*(\d+)\s*(?:/|of)\s*(\d+)\s*\]?(?:[\s,;:|)-]|$)`)
-	others = regexp.MustCompile(`(?i)\b(?:val|valid|validation|validating|eval|evaluation|evaluating|test|testing|predict|predicting)\b`)
+	aStep  = lazy(`(?i)(?:^|[\s,|;(\[])(?:global[_ ]?)?(?:step|iter|iteration|batch)\s*[:=]?\s*\[?\s*(\d+)\s*(?:/|of)\s*(\d+)\s*\]?(?:[\s,;:|)-]|$)`)
+	epochs = lazy(`(?i)(?:^|[\s,|;(])epoch\s*[:=]?\s*\[?\s*(\d+)\s*(?:/|of)\s*(\d+)\s*\]?(?:[\s,;:|)-]|$)`)
+	others = lazy(`(?i)\b(?:val|valid|validation|validating|eval|evaluation|evaluating|test|testing|predict|predicting)\b`)
 )
 
 // maybeStep wants a number of so many, which few lines have, before it looks for
@@ -64,10 +61,10 @@ func ratio(line, word string) bool {
 }
 
 func (s *Scanner) readStep(line string) bool {
-	epoch := epochs.FindStringSubmatch(line)
-	step := aStep.FindStringSubmatchIndex(line)
+	epoch := epochs().FindStringSubmatch(line)
+	step := aStep().FindStringSubmatchIndex(line)
 	switch {
-	case step != nil && !others.MatchString(line[:step[0]]):
+	case step != nil && !others().MatchString(line[:step[0]]):
 		n, total := whole(line[step[2]:step[3]]), whole(line[step[4]:step[5]])
 		if total == 0 || n > total {
 			return false
@@ -79,13 +76,13 @@ func (s *Scanner) readStep(line string) bool {
 			s.now.advance(n, total, 0, 0)
 		}
 		s.counts = true
-		s.now.values(knownPairs, line)
+		s.now.values(knownPairs(), line)
 		return true
-	case epoch != nil && knownPairs.MatchString(line) && whole(epoch[1]) <= whole(epoch[2]):
+	case epoch != nil && knownPairs().MatchString(line) && whole(epoch[1]) <= whole(epoch[2]):
 		if !s.counts {
 			s.now.advance(whole(epoch[1]), whole(epoch[2]), 0, 0)
 		}
-		s.now.values(knownPairs, line)
+		s.now.values(knownPairs(), line)
 		return true
 	}
 	return false
