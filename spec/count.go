@@ -3,7 +3,6 @@ package spec
 import (
 	"bytes"
 	"fmt"
-	"regexp"
 	"strconv"
 	"strings"
 )
@@ -19,17 +18,17 @@ type Count struct {
 func (c Count) Elastic() bool { return c.Min != c.Max }
 
 var (
-	rangeText = regexp.MustCompile(`^([0-9]+) ?\.\. ?([0-9]+)$`)
-	dashText  = regexp.MustCompile(`^([0-9]+) ?(?:-|:|\.{3}|,) ?([0-9]+)$`)
+	rangeText = lazy(`^([0-9]+) ?\.\. ?([0-9]+)$`)
+	dashText  = lazy(`^([0-9]+) ?(?:-|:|\.{3}|,) ?([0-9]+)$`)
 )
 
 // ParseCount reads 4 or 3..4.
 func ParseCount(text string) (Count, error) {
 	t := strings.TrimSpace(text)
 	low, high := t, t
-	if m := rangeText.FindStringSubmatch(t); m != nil {
+	if m := rangeText().FindStringSubmatch(t); m != nil {
 		low, high = m[1], m[2]
-	} else if m := dashText.FindStringSubmatch(t); m != nil {
+	} else if m := dashText().FindStringSubmatch(t); m != nil {
 		return Count{}, parseWhole(text, "a number of tasks", fmt.Sprintf("write a range as %s..%s", m[1], m[2]))
 	}
 	a, err := strconv.ParseInt(low, 10, 32)

@@ -3,7 +3,6 @@ package spec
 import (
 	"fmt"
 	"math"
-	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -25,18 +24,18 @@ var durationUnits = []struct {
 }
 
 var (
-	clockText = regexp.MustCompile(`^(?:([0-9]{1,5})-)?([0-9]{1,5}):([0-9]{2})(?::([0-9]{2}))?$`)
-	spanText  = regexp.MustCompile(`^(?:(?:[0-9]+(?:\.[0-9]+)?|\.[0-9]+) ?[a-zA-Zµ]+ ?)+$`)
-	spanPart  = regexp.MustCompile(`([0-9]+(?:\.[0-9]+)?|\.[0-9]+) ?([a-zA-Zµ]+)`)
+	clockText = lazy(`^(?:([0-9]{1,5})-)?([0-9]{1,5}):([0-9]{2})(?::([0-9]{2}))?$`)
+	spanText  = lazy(`^(?:(?:[0-9]+(?:\.[0-9]+)?|\.[0-9]+) ?[a-zA-Zµ]+ ?)+$`)
+	spanPart  = lazy(`([0-9]+(?:\.[0-9]+)?|\.[0-9]+) ?([a-zA-Zµ]+)`)
 )
 
 // ParseDuration reads a duration. The error says what is wrong and what to write.
 func ParseDuration(text string) (Duration, error) {
 	t := strings.TrimSpace(text)
-	if m := clockText.FindStringSubmatch(t); m != nil {
+	if m := clockText().FindStringSubmatch(t); m != nil {
 		return parseClock(t, m[1], m[2], m[3], m[4])
 	}
-	if numberText.MatchString(t) {
+	if numberText().MatchString(t) {
 		if strings.HasPrefix(t, "-") {
 			return 0, parseWhole(text, "a time", "it cannot be negative")
 		}
@@ -45,11 +44,11 @@ func ParseDuration(text string) (Duration, error) {
 		}
 		return 0, &faulty{fmt.Sprintf("%s has no unit: Slurm and LSF read %s minutes, Kubernetes and PBS %s seconds", t, t, t), fmt.Sprintf("write %sm or %ss", t, t)}
 	}
-	if !spanText.MatchString(t) {
+	if !spanText().MatchString(t) {
 		return 0, parseWhole(text, "a time", "write it as in 90s, 2h, 1h30m or 1-12:00:00")
 	}
 	total, last := Duration(0), -1
-	for _, m := range spanPart.FindAllStringSubmatch(t, -1) {
+	for _, m := range spanPart().FindAllStringSubmatch(t, -1) {
 		at, err := unitOf(t, m[2])
 		if err != nil {
 			return 0, err

@@ -1,7 +1,6 @@
 package spec
 
 import (
-	"regexp"
 	"strconv"
 )
 
@@ -90,12 +89,12 @@ func (n *node) without(key string) *node {
 }
 
 var (
-	integerText = regexp.MustCompile(`^[-+]?(0|[1-9][0-9]*)$`)
-	numberText  = regexp.MustCompile(`^[-+]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][-+]?[0-9]+)?$`)
+	integerText = lazy(`^[-+]?(0|[1-9][0-9]*)$`)
+	numberText  = lazy(`^[-+]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][-+]?[0-9]+)?$`)
 )
 
 func (n *node) isNumber() bool {
-	return n.kind == scalar && n.style == plain && numberText.MatchString(n.text)
+	return n.kind == scalar && n.style == plain && numberText().MatchString(n.text)
 }
 
 func (n *node) isBool() bool {

@@ -122,9 +122,9 @@ func example(t any) string {
 }
 
 func (r *reader) integer(n *node, path string) (int, bool) {
-	if n.kind != scalar || n.style != plain || !integerText.MatchString(n.text) {
+	if n.kind != scalar || n.style != plain || !integerText().MatchString(n.text) {
 		hint := ""
-		if n.kind == scalar && integerText.MatchString(strings.TrimSpace(toASCII(n.text))) {
+		if n.kind == scalar && integerText().MatchString(strings.TrimSpace(toASCII(n.text))) {
 			hint = "write " + strings.TrimSpace(toASCII(n.text)) + ", in plain digits and without quotes"
 		}
 		r.expected(n, path, "a whole number", hint)
@@ -141,7 +141,7 @@ func (r *reader) integer(n *node, path string) (int, bool) {
 func (r *reader) number(n *node, path string) (float64, bool) {
 	if !n.isNumber() {
 		hint := ""
-		if milli, ok := strings.CutSuffix(n.text, "m"); ok && integerText.MatchString(milli) {
+		if milli, ok := strings.CutSuffix(n.text, "m"); ok && integerText().MatchString(milli) {
 			if i, err := strconv.Atoi(milli); err == nil {
 				hint = "write " + strconv.FormatFloat(float64(i)/1000, 'g', -1, 64)
 			}

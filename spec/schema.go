@@ -73,7 +73,7 @@ func schemaOf(t reflect.Type) object {
 		return structSchema(t)
 	case reflect.Slice:
 		if t == reflect.TypeFor[Roles]() {
-			return object{"type": "object", "propertyNames": object{"pattern": roleName.String()},
+			return object{"type": "object", "propertyNames": object{"pattern": roleName().String()},
 				"additionalProperties": anyOf(structSchema(reflect.TypeFor[Role]()), ofType("null"))}
 		}
 		return object{"type": "array", "items": schemaOf(t.Elem())}

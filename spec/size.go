@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 	"math/big"
-	"regexp"
 	"strconv"
 	"strings"
 )
@@ -17,12 +16,12 @@ type Size int64
 // The units, smallest first; each is 1024 times the one before.
 const sizeUnits = "BKMGTP"
 
-var sizeText = regexp.MustCompile(`^([0-9]+(?:\.[0-9]+)?|\.[0-9]+) ?([A-Za-z]*)$`)
+var sizeText = lazy(`^([0-9]+(?:\.[0-9]+)?|\.[0-9]+) ?([A-Za-z]*)$`)
 
 // ParseSize reads a size. The error says what is wrong and what to write.
 func ParseSize(text string) (Size, error) {
 	const what = "a size"
-	m := sizeText.FindStringSubmatch(strings.TrimSpace(text))
+	m := sizeText().FindStringSubmatch(strings.TrimSpace(text))
 	if m == nil {
 		return 0, parseWhole(text, what, "write a number and K, M, G, T or P, as in 4GiB")
 	}

@@ -5,7 +5,6 @@ import (
 	"maps"
 	"math"
 	"path"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -34,9 +33,9 @@ func (v *validator) report(path, hint, format string, args ...any) {
 }
 
 var (
-	roleName = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_-]*$`)
-	envName  = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_.%()-]*$`)
-	wordName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.-]*$`)
+	roleName = lazy(`^[A-Za-z][A-Za-z0-9_-]*$`)
+	envName  = lazy(`^[A-Za-z_][A-Za-z0-9_.%()-]*$`)
+	wordName = lazy(`^[A-Za-z0-9][A-Za-z0-9_.-]*$`)
 )
 
 const longestName = 63
@@ -48,7 +47,7 @@ func (v *validator) job(j *Job) {
 	if len(j.Name) > 255 {
 		v.report("name", "", "is longer than 255 bytes")
 	}
-	if backend, site, ok := strings.Cut(j.On, ":"); j.On != "" && (!wordName.MatchString(backend) || ok && !wordName.MatchString(site)) {
+	if backend, site, ok := strings.Cut(j.On, ":"); j.On != "" && (!wordName().MatchString(backend) || ok && !wordName().MatchString(site)) {
 		v.report("on", "write BACKEND or BACKEND:SITE, as in yarn:prod", "%s names no backend", quote(j.On))
 	}
 	if strings.ContainsFunc(j.Queue, unicode.IsControl) {
@@ -124,7 +123,7 @@ func (v *validator) env(at string, env map[string]EnvValue) {
 		switch l, odd := findLookalike(name); {
 		case odd:
 			v.report(p, l.say(name), "%s is no name of a variable", quote(name))
-		case !envName.MatchString(name):
+		case !envName().MatchString(name):
 			v.report(p, "letters, digits and _, not beginning with a digit", "%s is no name of a variable", quote(name))
 		case strings.HasPrefix(name, "MUSTER_"):
 			v.report(p, "choose another name", "variables that begin with MUSTER_ are set by muster itself")
@@ -144,7 +143,7 @@ func (v *validator) names(roles Roles) {
 		switch l, odd := findLookalike(r.Name); {
 		case odd:
 			v.report(p, l.say(r.Name), "%s is no name for a role", quote(r.Name))
-		case !roleName.MatchString(r.Name):
+		case !roleName().MatchString(r.Name):
 			v.report(p, "letters, digits, - and _, beginning with a letter", "%s is no name for a role", quote(r.Name))
 		case len(r.Name) > longestName:
 			v.report(p, "", "a name may have %d letters, %s has %d", longestName, quote(r.Name), len(r.Name))
@@ -191,7 +190,7 @@ func (v *validator) ports(at string, ports map[string]int) {
 	numbers, variables := map[int]string{}, map[string]string{}
 	for _, name := range slices.Sorted(maps.Keys(ports)) {
 		p, number := joinPath(at, name), ports[name]
-		if !roleName.MatchString(name) {
+		if !roleName().MatchString(name) {
 			v.report(p, "letters, digits, - and _, beginning with a letter", "%s is no name for a port", quote(name))
 		}
 		if number < 0 || number > 65535 {
