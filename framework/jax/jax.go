@@ -21,8 +21,8 @@ var _ framework.Framework = Framework{}
 // Name is "jax".
 func (Framework) Name() string { return "jax" }
 
-// Prepare gives every task that may be rank 0 the coordinator's port. When one
-// process is gone JAX ends the others, so a failure stops or restarts all.
+// Prepare gives every task that may be rank 0 the coordinator's port, and sets
+// the policies of processes that need each other.
 func (Framework) Prepare(d *plan.Draft) {
 	for i := range d.Plan.Roles {
 		r := &d.Plan.Roles[i]
