@@ -4,19 +4,20 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+	"sync"
 
 	"github.com/muster-project/muster/event"
 )
 
 // inUse are the ways in which programs say that a port was taken.
-var inUse = regexp.MustCompile(`(?i)address already in use|EADDRINUSE|errno: ?98\b`)
+var inUse = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?i)address already in use|EADDRINUSE|errno: ?98\b`) })
 
 // clash says whether a task died of a port that was taken, and which: one of
 // its own by name if the lines show its number, else 0. -1: no clash.
 func clash(stderr []string, ports map[string]int) (port int, held string) {
 	port = -1
 	for _, line := range stderr {
-		if !inUse.MatchString(line) {
+		if !inUse().MatchString(line) {
 			continue
 		}
 		if port < 0 {

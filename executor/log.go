@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strconv"
+	"sync"
 	"time"
 
 	"github.com/muster-project/muster/keep"
@@ -17,7 +18,7 @@ import (
 )
 
 // logName is what a log may be called: anything else is no log of ours.
-var logName = regexp.MustCompile(`^[0-9]+\.(out|err)$`)
+var logName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[0-9]+\.(out|err)$`) })
 
 // streams bounds the logs that are followed at one time.
 const streams = 32
@@ -78,7 +79,7 @@ func (e *executor) sendLog(ctx context.Context, address string, o wire.OpenLog, 
 // openFile opens a log at the wanted place.
 func (e *executor) openFile(o wire.OpenLog) (*capture.Bytes, error) {
 	path := filepath.Join(e.Root, strconv.Itoa(o.Incarnation), logDir, o.Name)
-	if _, err := os.Stat(path); !logName.MatchString(o.Name) || o.Incarnation < 1 || err != nil {
+	if _, err := os.Stat(path); !logName().MatchString(o.Name) || o.Incarnation < 1 || err != nil {
 		return nil, fmt.Errorf("%s: no such log", o.Name)
 	}
 	f, err := capture.OpenBytes(path, o.Offset)

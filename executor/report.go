@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 
 	"golang.org/x/sys/unix"
 
@@ -140,12 +141,12 @@ func (t *reader) take(data []byte, r *report) {
 
 // notNumbers are what Python writes for numbers that JSON does not have. A loss
 // that is none is worth telling, so they become words, and numbers again.
-var notNumbers = regexp.MustCompile(`:\s*(NaN|-?Infinity)\b`)
+var notNumbers = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`:\s*(NaN|-?Infinity)\b`) })
 
 func parse(line []byte, r *report) {
 	var fields map[string]json.RawMessage
 	if json.Unmarshal(line, &fields) != nil {
-		if json.Unmarshal(notNumbers.ReplaceAll(line, []byte(`:"$1"`)), &fields) != nil {
+		if json.Unmarshal(notNumbers().ReplaceAll(line, []byte(`:"$1"`)), &fields) != nil {
 			return
 		}
 	}

@@ -61,7 +61,7 @@ func (s shelf) names() map[string][]string {
 	}
 	out := map[string][]string{}
 	for _, e := range entries {
-		if logName.MatchString(e.Name()) {
+		if logName().MatchString(e.Name()) {
 			out[e.Name()] = capture.Parts(filepath.Join(s.logs, e.Name()))
 		}
 	}

@@ -4,13 +4,16 @@ import (
 	"bytes"
 	"encoding/xml"
 	"regexp"
+	"sync"
 )
 
 // sensitive are the keys whose values are secrets, by Hadoop's own list.
-var sensitive = regexp.MustCompile(`(?i)(secret|password|passwd|credential|oauth.*(secret|password|token))$|ssl\.keystore\.pass$|fs\.s3.*secret.?key|fs\.azure.*account\.key|account\.key`)
+var sensitive = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?i)(secret|password|passwd|credential|oauth.*(secret|password|token))$|ssl\.keystore\.pass$|fs\.s3.*secret.?key|fs\.azure.*account\.key|account\.key`)
+})
 
 // Sensitive tells whether a key's value is a secret.
-func Sensitive(key string) bool { return sensitive.MatchString(key) }
+func Sensitive(key string) bool { return sensitive().MatchString(key) }
 
 // XML writes one site file with the properties that keep accepts, or all when
 // it is nil, their variables filled in: another machine has another environment.
