@@ -220,6 +220,11 @@ func TestAPythonThatIsNotThereIsToldBeforeTheStart(t *testing.T) {
 			t.Errorf("got %v, want %s", err, want)
 		}
 	}
+	e := &executor{Context: Context{Python: plan.Python{Env: "/no/shelf/0123/env"}}}
+	want := "python: /no/shelf/0123/env: the environment of this job is not there any more: no such file or directory\nhint: submit the job again: it is made anew"
+	if err := e.interpreter(t.Context(), t.TempDir()); err == nil || err.Error() != want {
+		t.Errorf("got %v, want %s", err, want)
+	}
 }
 
 // Where nobody knows which devices were granted, what the node set stays.

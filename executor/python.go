@@ -54,7 +54,8 @@ func (e *executor) interpreter(ctx context.Context, dir string) error {
 
 // environment finds or makes the environment that the job names, if it names one.
 func (e *executor) environment(ctx context.Context) error {
-	p, dir := e.Python, ""
+	p := e.Python
+	var dir string
 	var err error
 	shelf := &python.Shelf{Dir: e.Shelf, Environ: e.inherited(), Who: "the executor of " + e.Task.String(), Tell: func(s python.Step) { e.say(ctx, s) }}
 	open := func() (io.ReadCloser, error) { return e.source(ctx, p.Blob, p.Archive) }
@@ -62,8 +63,11 @@ func (e *executor) environment(ctx context.Context) error {
 	case p.Env != "":
 		dir = p.Env
 	case p.Venv != "":
+		if err := executable("python.venv", filepath.Join(p.Venv, "bin", "python")); err != nil {
+			return err
+		}
 		e.home.dir = p.Venv
-		return executable("python.venv", filepath.Join(p.Venv, "bin", "python"))
+		return nil
 	case p.Conda != "":
 		return e.conda()
 	case p.Archive == "" && p.Requirements == "":
@@ -78,11 +82,15 @@ func (e *executor) environment(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if e.home.held, err = python.Hold(dir); err != nil {
+	held, err := python.Hold(dir)
+	if err != nil {
 		return err
 	}
-	e.home.dir, e.home.conda = dir, isDir(filepath.Join(dir, "conda-meta"))
-	return executable("python", filepath.Join(dir, "bin", "python"))
+	if err := executable("python", filepath.Join(dir, "bin", "python")); err != nil {
+		return errors.Join(err, held.Close())
+	}
+	e.home = home{dir: dir, conda: isDir(filepath.Join(dir, "conda-meta")), held: held}
+	return nil
 }
 
 func (e *executor) conda() error {

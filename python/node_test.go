@@ -21,12 +21,28 @@ import (
 // opens opens a file.
 func opens(path string) Open { return func() (io.ReadCloser, error) { return os.Open(path) } }
 
+// A project with a build of its own, which needs no index.
+const (
+	inTree = "[build-system]\nrequires = []\nbuild-backend = \"backend\"\nbackend-path = [\".\"]\n"
+	zipper = `import os, zipfile
+def build_wheel(directory, config_settings=None, metadata_directory=None):
+    name, info = "mine-1.5-py3-none-any.whl", "mine-1.5.dist-info/"
+    with zipfile.ZipFile(os.path.join(directory, name), "w") as z:
+        z.write("mine.py")
+        z.writestr(info + "METADATA", "Metadata-Version: 2.1\nName: mine\nVersion: 1.5\n")
+        z.writestr(info + "WHEEL", "Wheel-Version: 1.0\nGenerator: hand\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
+        z.writestr(info + "RECORD", "mine.py,,\n%sMETADATA,,\n%sWHEEL,,\n%sRECORD,,\n" % (info, info, info))
+    return name
+`
+)
+
 func TestANodeMakesItsEnvironmentOfWheelsWithoutAnIndex(t *testing.T) {
 	t.Parallel()
 	i := here(t)
 	dir := files(t, t.TempDir(), map[string]string{
 		"requirements.txt":    "cowsay==6.0\n-e ./mine\n",
-		"mine/pyproject.toml": "[build-system]\nrequires = [\"setuptools\"]\nbuild-backend = \"setuptools.build_meta\"\n[project]\nname = \"mine\"\nversion = \"1.5\"\n[tool.setuptools]\npy-modules = [\"mine\"]\n",
+		"mine/pyproject.toml": inTree,
+		"mine/backend.py":     zipper,
 		"mine/mine.py":        "x = 1\n",
 	})
 	s, h := newShelf(t, os.Environ())
@@ -105,7 +121,7 @@ func TestHelperBuild(t *testing.T) {
 
 func TestAKilledBuilderLeavesNothingThatIsUsed(t *testing.T) {
 	t.Parallel()
-	dir := files(t, t.TempDir(), map[string]string{"requirements.txt": "./slow\n", "slow/pyproject.toml": slowProject, "slow/backend.py": slowBackend})
+	dir := files(t, t.TempDir(), map[string]string{"requirements.txt": "./slow\n", "slow/pyproject.toml": inTree, "slow/backend.py": slowBackend})
 	mark := filepath.Join(dir, "mark")
 	if err := mkfifo(mark); err != nil {
 		t.Fatal(err)
@@ -327,7 +343,7 @@ func TestAPackedEnvironmentRunsWhereItIsUnpacked(t *testing.T) {
 	t.Parallel()
 	i := here(t)
 	dir := files(t, t.TempDir(), map[string]string{"requirements.txt": "cowsay==6.0\n"})
-	s, _ := newShelf(t, without(t, os.Environ())) // pip: scripts hold the path
+	s, _ := newShelf(t, os.Environ())
 	env, err := s.Build(t.Context(), read(t, dir, "requirements.txt", i), i)
 	if err != nil {
 		t.Fatal(err)

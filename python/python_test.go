@@ -257,7 +257,7 @@ func onlyLocks(t *testing.T, s *Shelf) {
 func TestAnInterruptedBuildEndsTheInstallerAndLeavesNothing(t *testing.T) {
 	t.Parallel()
 	i := here(t)
-	dir := files(t, t.TempDir(), map[string]string{"requirements.txt": "./slow\n", "slow/pyproject.toml": slowProject, "slow/backend.py": slowBackend})
+	dir := files(t, t.TempDir(), map[string]string{"requirements.txt": "./slow\n", "slow/pyproject.toml": inTree, "slow/backend.py": slowBackend})
 	for name, environ := range roads(t) {
 		t.Run(name, func(t *testing.T) {
 			mark := filepath.Join(t.TempDir(), "mark")
@@ -289,10 +289,8 @@ func TestAnInterruptedBuildEndsTheInstallerAndLeavesNothing(t *testing.T) {
 	}
 }
 
-// A project whose build opens a pipe and then never ends.
-const (
-	slowProject = "[build-system]\nrequires = []\nbuild-backend = \"backend\"\nbackend-path = [\".\"]\n"
-	slowBackend = `import os, signal
+// A build that opens a pipe and then never ends.
+const slowBackend = `import os, signal
 def stay():
     f = open(os.environ["MARK"], "w")
     signal.pause()
@@ -300,4 +298,3 @@ def build_wheel(*a, **k): stay()
 def prepare_metadata_for_build_wheel(*a, **k): stay()
 def get_requires_for_build_wheel(*a, **k): return []
 `
-)

@@ -169,7 +169,7 @@ func (d *document) lines(kind string) ([]string, error) {
 	case d.Project == nil:
 		return nil, errors.New("has no [project]\nhint: write the dependencies there, or into a requirements.txt")
 	case slices.Contains(d.Project.Dynamic, "dependencies"):
-		return nil, errors.New("its dependencies are worked out when it is built\nhint: write a requirements.txt with one line: .")
+		return nil, errors.New("its dependencies are worked out when it is built\nhint: a requirements.txt with the one line . installs what it needs")
 	case len(d.Tool.UV.Sources) > 0 || len(d.Tool.UV.Index) > 0:
 		return nil, errors.New("[tool.uv] says where its dependencies come from, which uv alone understands\nhint: uv lock makes uv.lock: name that")
 	}

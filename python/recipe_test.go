@@ -169,7 +169,7 @@ func TestALockOfEveryKindIsInstalledAsItSays(t *testing.T) {
 	}
 	for name, want := range map[string]string{
 		"pylock.bad.toml":        `lock-version "2.0": only 1.x is known`,
-		"dynamic/pyproject.toml": "its dependencies are worked out when it is built\nhint: write a requirements.txt",
+		"dynamic/pyproject.toml": "its dependencies are worked out when it is built\nhint: a requirements.txt",
 		"sources/pyproject.toml": "[tool.uv] says where its dependencies come from, which uv alone understands\nhint: uv lock",
 		"poetry/pyproject.toml":  "its dependencies are poetry's own\nhint: poetry export",
 		"empty/pyproject.toml":   "has no [project]\nhint: ",

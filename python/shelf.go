@@ -161,7 +161,7 @@ func (s *Shelf) clear(dir string) error {
 	}
 	defer f.Close()
 	if err := flock(f, unix.LOCK_EX); err != nil || !stale(dir) {
-		return nil //nolint:nilerr // somebody uses it, or makes it
+		return nil // somebody uses it, or makes it
 	}
 	// Out of the way at once: nobody must wait until thousands of files are gone.
 	old := filepath.Join(s.Dir, oldPrefix+rand.Text())
