@@ -41,7 +41,8 @@ func (r *Roster) Of(role string) []Member {
 
 // Launch is all that an executor needs to start a task's processes, computed
 // by the coordinator. Strings may hold ${muster.dir}, ${muster.work},
-// ${muster.devices} and ${muster.secret}, which only the executor knows.
+// ${muster.devices}, ${muster.iface} and ${muster.secret}, which only the executor
+// knows.
 type Launch struct {
 	Argv    []string            `json:"argv"`              // of every process
 	Env     map[string]string   `json:"env,omitempty"`     // of every process
