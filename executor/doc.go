@@ -12,5 +12,8 @@
 //	control    hears of a coordinator with a higher term               │ inputs
 //	preparer   localises the work directory, holds ports               ├───────→ loop
 //	launcher   starts the tree                                         │  (owns all state)
-//	attendant  watches ports and report file, waits for the tree's end ┘
+//	attendant  watches ports and report file, waits for the tree's end │
+//	calls      run commands of peers and people in the tree, attached  ┘
+//
+// A task's own programs reach peers by the agent's socket in their directory.
 package executor
