@@ -223,7 +223,7 @@ func TestALargeWorldIsNotSentToEverybody(t *testing.T) {
 	size := map[int]int{}
 	for _, n := range []int{framework.FullRoster, framework.FullRoster + 2, 4 * framework.FullRoster} {
 		p := build(t, &spec.Job{Roles: spec.Roles{role("worker", n, 1)}})
-		l, err := plain.Framework{}.Launch(p, roster(p, 1, 1, "start"), plan.TaskID{Role: "worker", Index: 1000})
+		l, err := plain.Framework{}.Launch(p, roster(p, 1, 1, "start"), plan.TaskID{Role: "worker", Index: 100})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -239,7 +239,7 @@ func TestALargeWorldIsNotSentToEverybody(t *testing.T) {
 		for _, m := range f.Members {
 			got = append(got, m.Task)
 		}
-		if d := cmp.Diff([]string{"worker/0", "worker/1000", "worker/1001"}, got); d != "" || f.Scope != "node" || f.World != n || f.Tasks["worker"] != n {
+		if d := cmp.Diff([]string{"worker/0", "worker/100", "worker/101"}, got); d != "" || f.Scope != "node" || f.World != n || f.Tasks["worker"] != n {
 			t.Errorf("%d tasks: scope %q, world %d, tasks %v\n%s", n, f.Scope, f.World, f.Tasks, d)
 		}
 	}

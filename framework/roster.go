@@ -13,8 +13,9 @@ import (
 const RosterFile = "roster.json"
 
 // FullRoster is the largest world whose tasks are each sent the whole roster.
-// Beyond it N tasks times N members would be more than a network wants.
-const FullRoster = 1024
+// Beyond it N tasks times N members would be more than a coordinator wants to
+// write: 256 rosters are some 16 MiB, a thousand a quarter of a GiB.
+const FullRoster = 256
 
 // Scope says which members a roster file holds.
 type Scope string

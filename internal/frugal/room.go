@@ -61,7 +61,7 @@ func share(limit, live int64) int {
 
 // live is what a collection spares: objects that are in use, and stacks.
 func live() int64 {
-	s := []metrics.Sample{{Name: "/gc/heap/live:bytes"}, {Name: "/gc/scan/stack:bytes"}}
+	s := []metrics.Sample{{Name: "/gc/heap/live:bytes"}, {Name: "/memory/classes/heap/stacks:bytes"}}
 	metrics.Read(s)
 	var sum int64
 	for _, v := range s {
