@@ -130,7 +130,8 @@ var foreignVerbs = map[string]string{
 	"describe": "status", "show": "status", "info": "status", "get": "status",
 	"tail": "logs -f", "attach": "logs -f", "watch": "top",
 	"sbatch": "submit", "qsub": "submit", "bsub": "submit", "apply": "submit", "create": "submit",
-	"srun": "run", "exec": "run --", "torchrun": "run --framework pytorch --",
+	"srun": "run", "exec": "run --", "torchrun": "run -- torchrun", "accelerate": "run -- accelerate", "deepspeed": "run -- deepspeed",
+	"mpirun": "run -- mpirun", "mpiexec": "run -- mpiexec", "horovodrun": "run -- horovodrun",
 	"check": "doctor", "daemon": "serve", "server": "serve",
 }
 

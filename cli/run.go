@@ -29,7 +29,8 @@ func (e *Env) runCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "run FILE | -- COMMAND…", GroupID: "start", Short: "run a job and follow it to its end",
 		Long: "Run a job and follow it: its state, its logs, its verdict. Everything after -- is your command,\n" +
-			"executed as it is.\n\n" +
+			"executed as it is. Of the lines of torchrun, mpirun, horovodrun, deepspeed and accelerate launch\n" +
+			"counts are taken over, unless --framework plain says that they are commands like any other.\n\n" +
 			"Ctrl-C asks whether to detach or to stop; a second Ctrl-C stops. Without a terminal INT and TERM\n" +
 			"stop the job, a second one at once; HUP detaches: the job goes on.\n\n" +
 			"Exit status: 0 the job succeeded, else the first failing task's own (128+n for signal n);\n" +
@@ -37,6 +38,7 @@ func (e *Env) runCommand() *cobra.Command {
 			"75 worth retrying, 124 timed out, 130 stopped. -o json says whose it is (origin: task or muster).",
 		Example: "  muster run job.yaml\n" +
 			"  muster run -N 2 --framework pytorch -- python train.py --epochs 3\n" +
+			"  muster run -- torchrun --nnodes 2 --nproc-per-node 2 train.py\n" +
 			"  muster run job.yaml --role worker=4 --set roles.worker.memory=8GiB",
 		ValidArgsFunction: completeJobFiles,
 		RunE: func(cmd *cobra.Command, args []string) error {

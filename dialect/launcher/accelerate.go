@@ -51,7 +51,7 @@ const roster = `--num_machines "$PET_NNODES" --num_processes "$MUSTER_WORLD_SIZE
 
 // accelerated is what a line and its configuration say beyond counts.
 type accelerated struct {
-	cpu, multi, deepspeed, module, bare bool
+	cpu, multi, deepspeed, module, bare bool // cpu: says the file
 	precision, threads                  string
 }
 
@@ -62,12 +62,14 @@ func readAccelerate(r *reader) {
 			r.configFile(g, &a)
 		}
 	}
+	r.gone = a.cpu || slices.ContainsFunc(r.given, func(g *given) bool { return g.option != nil && g.first() == "--cpu" })
 	r.taken(func(g *given) string { return r.accelerate(g, &a) })
 	if r.Total == 0 {
+		r.perGPU = a.multi || a.deepspeed
 		r.remark("the line doesn't say how many processes: instances and procs of the role do")
 	}
 	r.Devices = a.multi || a.deepspeed
-	if a.cpu {
+	if r.gone {
 		r.withoutAccelerate(&a)
 		return
 	}
@@ -91,8 +93,6 @@ func (r *reader) accelerate(g *given, a *accelerated) string {
 	case "--max-restarts":
 		stay = false
 		why = r.restarts(g)
-	case "--cpu":
-		a.cpu = true
 	case "--multi-gpu":
 		a.multi = true
 		r.say("gpus", g)
@@ -171,24 +171,16 @@ func (r *reader) withoutAccelerate(a *accelerated) {
 		set("OMP_NUM_THREADS", a.threads)
 	}
 	for _, g := range r.given {
-		if g.option == nil || g.use == keep {
+		if g.option != nil && g.use == keep {
 			r.left(g, "only accelerate launch reads it, and with --cpu the program runs without it")
 		}
 	}
-	r.given = nil
-	head := append([]word{}, r.before()...)
+	var words []word
 	if !a.bare {
-		interpreter := literal(python)
-		if at := program(r.head); at >= 0 && strings.HasPrefix(r.head[at].text, "python") {
-			interpreter = r.head[at]
-		}
-		head = append(head, interpreter)
+		words = append(words, r.interpreter())
 		if a.module {
-			head = append(head, literal("-m"))
+			words = append(words, literal("-m"))
 		}
 	}
-	if len(r.tail) > 0 && r.tail[0].known && r.tail[0].text == "--" {
-		r.tail = r.tail[1:]
-	}
-	r.head = head
+	r.program(words)
 }

@@ -1,7 +1,7 @@
 package launcher
 
 import (
-	"path"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -33,11 +33,9 @@ var deepspeed = &launcher{name: "deepspeed", framework: "pytorch", read: readDee
 	{names: "-h --help", use: keep},
 }}}
 
-// python is what runs a program whose launcher found its interpreter by itself.
-const python = "python3"
-
 func readDeepSpeed(r *reader) {
 	var low, high int
+	r.gone, r.perGPU = true, true
 	var module, bare, quiet bool
 	r.taken(func(g *given) string {
 		switch g.first() {
@@ -62,14 +60,8 @@ func readDeepSpeed(r *reader) {
 		r.Instances = spec.Count{Min: max(1, min(low, high)), Max: high}
 	}
 	if r.Procs == 0 {
-		r.remark("the line doesn't say how many devices: procs and gpus of the role do")
+		r.remark("the line doesn't say how many devices: gpus or procs of the role do")
 	}
-	for _, g := range r.given {
-		if g.stays {
-			r.remark("%s: nobody reads it where the program runs without deepspeed", g)
-		}
-	}
-	r.given = nil
 	r.deepspeedProgram(module, bare, quiet)
 	for name, from := range map[string]string{"CROSS_RANK": "$NODE_RANK", "CROSS_SIZE": "$GROUP_WORLD_SIZE", "LOCAL_SIZE": "$LOCAL_WORLD_SIZE"} {
 		r.Env[name] = spec.EnvValue{Value: from, Expand: true}
@@ -78,25 +70,17 @@ func readDeepSpeed(r *reader) {
 
 // deepspeedProgram makes the line that each process executes.
 func (r *reader) deepspeedProgram(module, bare, quiet bool) {
-	interpreter := literal(python)
-	if at := program(r.head); at >= 0 && strings.HasPrefix(path.Base(r.head[at].text), "python") {
-		interpreter = r.head[at]
-	}
-	head := append([]word{}, r.before()...)
+	var words []word
 	if !bare {
-		head = append(head, interpreter, literal("-u"))
+		words = append(words, r.interpreter(), literal("-u"))
 		if module {
-			head = append(head, literal("-m"))
+			words = append(words, literal("-m"))
 		}
 	}
-	if len(r.tail) > 0 && r.tail[0].known && r.tail[0].text == "--" {
-		r.tail = r.tail[1:]
-	}
+	r.program(words)
 	if len(r.tail) > 0 && !quiet {
-		rest := r.tail[1:]
-		r.tail = append([]word{r.tail[0], shellWord(`--local_rank="$LOCAL_RANK"`)}, rest...)
+		r.tail = slices.Insert(slices.Clone(r.tail), 1, shellWord(`--local_rank="$LOCAL_RANK"`))
 	}
-	r.head = head
 }
 
 func (r *reader) deepspeed(g *given) string {

@@ -1,6 +1,7 @@
 package launcher
 
 import (
+	"path"
 	"strconv"
 	"strings"
 
@@ -82,6 +83,7 @@ type elastic struct{ low, high, slots int }
 
 func readHorovod(r *reader) {
 	var e elastic
+	r.gone = true
 	r.taken(func(g *given) string { return r.horovod(g, &e) })
 	if e.low > 0 || e.high > 0 {
 		r.span(e)
@@ -91,13 +93,7 @@ func readHorovod(r *reader) {
 			r.Procs = r.Total / tasks
 		}
 	}
-	for _, g := range r.given {
-		if g.stays {
-			r.remark("%s: nobody reads it where the program runs without horovodrun", g)
-		}
-	}
-	r.given = nil
-	r.head = r.before()
+	r.program(nil)
 }
 
 func (r *reader) horovod(g *given, e *elastic) string {
@@ -171,5 +167,21 @@ func (r *reader) span(e elastic) {
 	r.Instances = spec.Count{Min: (low + size - 1) / size, Max: (high + size - 1) / size}
 }
 
-// before is what stands before a launcher that does not run.
-func (r *reader) before() []word { return r.head[:max(0, program(r.head))] }
+// program leaves of a line what stands before the launcher, and what runs in its
+// place: words, then the program and its arguments.
+func (r *reader) program(words []word) {
+	at := max(0, program(r.head))
+	r.given = nil
+	r.head = append(append([]word{}, r.head[:at]...), words...)
+	if len(r.tail) > 0 && r.tail[0].known && r.tail[0].text == "--" {
+		r.tail = r.tail[1:]
+	}
+}
+
+// interpreter is what runs a script whose launcher found Python by itself.
+func (r *reader) interpreter() word {
+	if at := program(r.head); at >= 0 && strings.HasPrefix(path.Base(r.head[at].text), "python") {
+		return r.head[at]
+	}
+	return literal("python3")
+}

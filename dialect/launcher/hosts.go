@@ -17,6 +17,7 @@ const (
 	whyEndpoint = "muster gives the endpoint"
 	whyRank     = "muster gives the ranks"
 	whyID       = "muster gives the id"
+	whyHidden   = "options in it are not known before it runs"
 	whyRemote   = "muster starts the processes itself"
 )
 

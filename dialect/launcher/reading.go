@@ -24,8 +24,9 @@ type Reading struct {
 	Left      []Left       // options not taken over
 	Remarks   []string     // what is unsure, and what was left to the launcher
 
-	said  map[string]string // the option that said it, by key of the job file
-	slots bool              // Total is the launcher's to start, in slots that are ours
+	said   map[string]string // the option that said it, by key of the job file
+	perGPU bool              // as many processes as a task has GPUs, where the line says no number
+	slots  bool              // Total is the launcher's to start, in slots that are ours
 }
 
 // Left is an option that was not taken over.
@@ -73,6 +74,9 @@ func (r *Reading) Settle(role *spec.Role, written func(key string) bool) (change
 	if procs == 0 && r.Total > 0 {
 		procs = (r.Total + tasks - 1) / tasks
 		r.said["procs"] = cmp.Or(r.said["procs"], r.said["total"])
+	}
+	if procs == 0 && r.perGPU {
+		procs = role.GPUs
 	}
 	if procs > 0 {
 		fill("procs", role.Procs != procs, role.Procs, procs)

@@ -17,6 +17,8 @@ type reader struct {
 	table   table
 	file    File
 	alone   string // why the line is left as it is
+	gone    bool   // the launcher does not run: its options end here
+	hidden  string // a word that may hold options or be the program
 	chained bool   // one of several programs of mpirun
 }
 
@@ -38,8 +40,7 @@ func (r *reader) scan(words []word) {
 				r.tail = words
 				return
 			}
-			r.remark("%s: what it holds is not known before it runs; options in it are left to %s", w.raw, r.Launcher)
-			r.given = append(r.given, &given{name: w.raw, words: words[:1], stays: true})
+			r.given = append(r.given, &given{name: w.raw, words: words[:1], stays: true, guess: whyHidden})
 			words = words[1:]
 		case w.text == "--", !isOption(w):
 			r.tail = words
@@ -52,10 +53,11 @@ func (r *reader) scan(words []word) {
 	}
 }
 
-// unknowable remarks a word that stands where options or the program would.
+// unknowable keeps a word in mind that stands where options or the program
+// would, before one that could be the program.
 func (r *reader) unknowable(w word, after []word) {
 	if len(after) > 0 && after[0].known && !strings.HasPrefix(after[0].text, "-") {
-		r.remark("%s: what it holds is not known before it runs; options in it are left to %s", w.raw, r.Launcher)
+		r.hidden = w.raw + ": " + whyHidden
 	}
 }
 
@@ -77,7 +79,7 @@ func (r *reader) one(t *table, words []word) (*given, []word) {
 	switch {
 	case o == nil:
 		g.stays = true
-		n = r.guess(t, text, joined, words[1:])
+		n, g.guess = guess(t, joined, words[1:])
 	case joined && !t.one:
 		g.values = literals(value)
 	case o.values > 0 && joined: // mpirun takes --name=value, too
@@ -95,24 +97,18 @@ func (r *reader) one(t *table, words []word) (*given, []word) {
 }
 
 // guess says how many words belong to an option that is not in the table, and
-// remarks that it is a guess.
-func (r *reader) guess(t *table, text string, joined bool, after []word) int {
-	switch {
-	case joined:
-		r.remark("%s: an option that muster does not know; it is passed on", text)
-		return 0
-	case len(after) == 0 || isOption(after[0]):
-		r.remark("%s: an option that muster does not know; it is passed on", text)
-		return 0
+// what there is to say about it.
+func guess(t *table, joined bool, after []word) (int, string) {
+	const unknown = "an option that muster does not know"
+	if joined || len(after) == 0 || isOption(after[0]) {
+		return 0, unknown
 	}
 	_, err := strconv.ParseFloat(after[0].text, 64)
 	script := strings.HasSuffix(after[0].text, ".py") || strings.HasSuffix(after[0].text, ".sh")
 	if err == nil || !script && len(after) > 1 && isOption(after[1]) && t.has(after[1]) {
-		r.remark("%s %s: an option that muster does not know; %s is taken for its value", text, after[0], after[0])
-		return 1
+		return 1, fmt.Sprintf("%s; %s is taken for its value", unknown, after[0])
 	}
-	r.remark("%s: an option that muster does not know; it is taken for a switch, and %s for the program", text, after[0])
-	return 0
+	return 0, fmt.Sprintf("%s; it is taken for a switch, and %s for the program", unknown, after[0])
 }
 
 func (r *reader) remark(format string, args ...any) {
@@ -133,28 +129,40 @@ func (r *reader) options() []word {
 // taken goes through the options that mean something for the job, and names
 // those whose place muster takes. do returns why it could not take one.
 func (r *reader) taken(do func(g *given) (why string)) {
+	switch {
+	case r.hidden != "" && r.gone:
+		r.alone = r.hidden // nobody could tell them from the program
+	case r.hidden != "":
+		r.remark("%s; it is left to %s", r.hidden, r.Launcher)
+	}
 	for _, g := range r.given {
 		switch {
-		case g.option == nil || g.stays || g.use == keep:
+		case g.option == nil:
+			r.untaken(g, g.guess)
+		case g.stays || g.use == keep:
 		case g.use == drop:
 			r.left(g, g.why)
-		case len(g.values) < g.values0():
-			g.stays = true
-			r.remark("%s: its value is missing", g.name)
+		case len(g.values) < g.option.values:
+			r.untaken(g, "its value is missing")
 		case !g.known():
-			g.stays = true
-			r.remark("%s: its value is not known before it runs; the option is left to %s", g, r.Launcher)
+			r.untaken(g, "its value is not known before it runs")
 		default:
 			if why := do(g); why != "" {
-				g.stays = true
-				r.remark("%s: %s; the option is left to %s", g, why, r.Launcher)
+				r.untaken(g, why)
 			}
 		}
 	}
 }
 
-// values0 is how many values an option has.
-func (g *given) values0() int { return g.option.values }
+// untaken leaves an option to the launcher, if that runs.
+func (r *reader) untaken(g *given, why string) {
+	if r.gone {
+		r.left(g, why)
+		return
+	}
+	g.stays = true
+	r.remark("%s: %s; it is left to %s", g, why, r.Launcher)
+}
 
 func (r *reader) left(g *given, why string) {
 	r.Left = append(r.Left, Left{Option: g.String(), Why: why})

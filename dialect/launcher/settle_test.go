@@ -60,6 +60,10 @@ func TestAuthorAndLineSettle(t *testing.T) {
 			line:    "accelerate launch --multi_gpu --num_machines 2 --num_processes 8 x.py",
 			changes: []Change{{"instances", two}, {"procs", 4}, {"gpus", 4}},
 		},
+		"as many processes as devices": {
+			line: "torchrun --nproc-per-node gpu x.py", role: spec.Role{GPUs: 4}, written: "gpus", changes: []Change{{"procs", 4}},
+		},
+		"and none of either": {line: "deepspeed x.py"},
 		"or none": {
 			line: "deepspeed --num_gpus 4 x.py", written: "gpus", changes: []Change{{"procs", 4}},
 			conflicts: []Conflict{{"gpus", "0 holds; the line says --num_gpus 4"}},

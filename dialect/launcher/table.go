@@ -39,7 +39,8 @@ type given struct {
 	values  []word
 	joined  bool // --name=value
 	words   []word
-	stays   bool // in the line, whatever the table says
+	stays   bool   // in the line, whatever the table says
+	guess   string // what there is to say of an option that the table does not have
 }
 
 func (g *given) first() string {

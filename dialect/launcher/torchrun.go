@@ -57,8 +57,8 @@ func (r *reader) torchrun(g *given) string {
 		return r.nodes(g)
 	case "--nproc-per-node":
 		if slices.Contains([]string{"gpu", "cuda", "xpu", "cpu", "auto"}, g.values[0].text) {
-			g.stays = true
-			r.remark("%s: torchrun counts what it finds; muster counts ranks by procs", g)
+			g.stays, r.perGPU = true, true
+			r.remark("%s: torchrun counts what it finds; muster counts ranks by gpus or procs of the role", g)
 			return ""
 		}
 		r.say("procs", g)
