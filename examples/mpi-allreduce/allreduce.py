@@ -26,7 +26,10 @@ wrong = sum(total[i] != i * factor for i in range(1 << 17))
 tasks = world.allgather(task)
 library = MPI.Get_library_version().split(",")[0].split("\n")[0]
 node = MPI.Get_processor_name()
-print(f"rank {rank} of {size} in {task} on {node}: pi is {pi:.10f}, {wrong} sums wrong, {library}", flush=True)
+line = f"rank {rank} of {size} in {task} on {node}: pi is {pi:.10f}, {wrong} sums wrong, {library}"
+lines = world.gather(line)  # mpirun would mix what several ranks print at once
+if lines:
+    print("\n".join(lines), flush=True)
 
 problems = []
 if abs(pi - math.pi) > 1e-9:
