@@ -57,10 +57,10 @@ func newHosts(t *testing.T, n int) *hosts {
 	h.ip("addr", "add", h.subnet+"254/24", "dev", h.bridge)
 	h.ip("link", "set", h.bridge, "up")
 	for i := range n {
-		name, outer := h.bridge+"h"+strconv.Itoa(i), h.bridge+"v"+strconv.Itoa(i)
-		h.names = append(h.names, name)
+		name, outer := h.bridge+"h"+strconv.Itoa(i), h.outer(i)
 		h.ip("netns", "add", name)
 		h.ip("link", "add", outer, "type", "veth", "peer", "name", "eth0", "netns", name)
+		h.names = append(h.names, name)
 		h.ip("link", "set", outer, "master", h.bridge, "up")
 		h.ip("-n", name, "addr", "add", h.address(i)+"/24", "dev", "eth0")
 		h.ip("-n", name, "link", "set", "eth0", "up")
@@ -76,8 +76,12 @@ func (h *hosts) ip(args ...string) {
 	}
 }
 
+// outer is the bridge's end of a host's cable.
+func (h *hosts) outer(i int) string { return h.bridge + "v" + strconv.Itoa(i) }
+
 func (h *hosts) remove() {
-	for _, name := range h.names {
+	for i, name := range h.names {
+		h.ip("link", "del", h.outer(i)) // a namespace takes its end away some time later only
 		h.ip("netns", "del", name)
 	}
 	h.ip("link", "del", h.bridge)
