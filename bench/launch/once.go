@@ -66,9 +66,10 @@ func (b *bench) all(ctx context.Context, systems []system) ([]*row, error) {
 			rows = append(rows, &row{system: s, count: n})
 		}
 	}
+	failing := map[string]int{}
 	for round := range b.rounds + 1 { // in the first, files come into the page cache, and memory is looked at
 		for _, r := range rows {
-			if r.system.absent != "" {
+			if r.system.absent != "" || failing[r.system.name] >= hopeless {
 				continue
 			}
 			times := b.times
@@ -76,8 +77,13 @@ func (b *bench) all(ctx context.Context, systems []system) ([]*row, error) {
 				times = 1
 			}
 			for range times {
-				if err := b.add(ctx, r, round == 0); err != nil {
-					return rows, err
+				ok := b.add(ctx, r, round == 0)
+				if ctx.Err() != nil {
+					return rows, ctx.Err()
+				}
+				failing[r.system.name]++
+				if ok {
+					failing[r.system.name] = 0
 				}
 			}
 		}
@@ -90,11 +96,13 @@ func (b *bench) all(ctx context.Context, systems []system) ([]*row, error) {
 	return rows, errors.Join(errs...)
 }
 
-func (b *bench) add(ctx context.Context, r *row, held bool) error {
+// hopeless is how often in a row a system may fail before it is left alone.
+const hopeless = 3
+
+// add measures one run and says whether it succeeded.
+func (b *bench) add(ctx context.Context, r *row, held bool) bool {
 	f, m, err := b.once(ctx, &r.system, r.count, held)
 	switch {
-	case ctx.Err() != nil:
-		return ctx.Err()
 	case err != nil:
 		err = fmt.Errorf("%s, %d processes: %w", r.system.name, r.count, err)
 		fmt.Fprintln(os.Stderr, err)
@@ -104,7 +112,7 @@ func (b *bench) add(ctx context.Context, r *row, held bool) error {
 	default:
 		r.runs = append(r.runs, f)
 	}
-	return nil
+	return err == nil
 }
 
 // limit bounds one run, settleTime what it leaves behind.
