@@ -16,8 +16,8 @@ require (
 	golang.org/x/sys v0.50.0
 	golang.org/x/term v0.48.0
 	google.golang.org/protobuf v1.36.12
-	pgregory.net/rapid v1.3.0
 	mvdan.cc/sh/v3 v3.13.1
+	pgregory.net/rapid v1.3.0
 )
 
 require (

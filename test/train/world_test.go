@@ -24,7 +24,7 @@ var muster = flag.String("muster", "", "the muster binary")
 // pythons are the interpreters that the tests were given, by what they have.
 var pythons = map[string]string{}
 
-func init() {
+func TestMain(m *testing.M) {
 	flag.Func("python", "NAME=PATH of a Python that has a framework; may be repeated", func(s string) error {
 		name, path, ok := strings.Cut(s, "=")
 		if !ok || path == "" {
@@ -33,6 +33,7 @@ func init() {
 		pythons[name] = path
 		return nil
 	})
+	os.Exit(m.Run())
 }
 
 // python is the interpreter with what name says.
