@@ -165,8 +165,7 @@ func TestFollowLooksAtOnceWhenItIsToldOfAChange(t *testing.T) {
 				break
 			}
 			go func() {
-				time.Sleep(time.Hour) // so that looks are rare
-				time.Sleep(time.Millisecond)
+				<-time.After(time.Hour + time.Millisecond) // looks are rare by then, and none is due
 				begin = time.Now()
 				add(t, j, finish())
 				fsys.changed <- struct{}{}

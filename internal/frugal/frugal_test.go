@@ -26,7 +26,7 @@ func TestSet(t *testing.T) {
 				if got := debug.SetGCPercent(100); got != 100 {
 					t.Errorf("GC percent %d at the start, want the runtime's own", got)
 				}
-				time.Sleep(haste)
+				<-time.After(haste)
 				synctest.Wait()
 			})
 			if got := runtime.GOMAXPROCS(0); got != c.procs {
