@@ -19,6 +19,21 @@ type bench struct {
 	options
 	dir  string
 	mark string // the trivial process
+
+	daemons []*daemon // that run
+}
+
+// seen is all that runs below this process, without the servers of other systems
+// and what they start by themselves.
+func (b *bench) seen(s *system) []proc {
+	all := below()
+	for _, d := range b.daemons {
+		if d != s.daemon {
+			foreign := under(d.cmd.Process.Pid)
+			all = slices.DeleteFunc(all, func(p proc) bool { return slices.Contains(foreign, p.pid) })
+		}
+	}
+	return all
 }
 
 // figures of one run.
@@ -53,6 +68,7 @@ func (b *bench) all(ctx context.Context, systems []system) ([]*row, error) {
 			fmt.Fprintf(os.Stderr, "launch: starting the server of %s\n", s.name)
 			err := d.start(ctx)
 			if d.cmd.Process != nil {
+				b.daemons = append(b.daemons, d)
 				defer d.end()
 			}
 			if err != nil { // the others can be measured all the same
@@ -136,7 +152,8 @@ func (b *bench) once(ctx context.Context, s *system, n int, held bool) (figures,
 		argv = append(argv, release)
 	}
 	args, env := s.command(n, argv)
-	before, used := below(), spent()
+	before := b.seen(s)
+	used := spent(before)
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, args[0], args[1:]...)
@@ -162,8 +179,8 @@ func (b *bench) once(ctx context.Context, s *system, n int, held bool) (figures,
 	}
 	err = cmd.Wait()
 	f.ended = time.Since(begin)
-	err = errors.Join(err, settle(s, pids(before)))
-	f.cpu = spent() - used
+	err = errors.Join(err, b.settle(s, pids(before)))
+	f.cpu = spent(b.seen(s)) - used
 	if err != nil {
 		text, _ := os.ReadFile(said.Name())
 		return f, m, fmt.Errorf("%w after %.1f s: %s", err, f.ended.Seconds(), text[max(0, len(text)-1000):])
@@ -195,7 +212,7 @@ func (b *bench) hold(ctx context.Context, s *system, marks string, n int, before
 	if s.daemon != nil {
 		server = under(s.daemon.cmd.Process.Pid)
 	}
-	for _, pid := range pids(below()) {
+	for _, pid := range pids(b.seen(s)) {
 		path := program(pid)
 		pss := kibibytes(pid, "smaps_rollup", "Pss:")
 		if path == b.mark || filepath.Base(path) == "sleep" {
@@ -221,14 +238,14 @@ func (b *bench) hold(ctx context.Context, s *system, marks string, n int, before
 
 // settle waits until nothing of a run is left, so that its processor time is
 // known and the next run has the machine for itself.
-func settle(s *system, before []int) error {
+func (b *bench) settle(s *system, before []int) error {
 	late := time.NewTimer(settleTime)
 	defer late.Stop()
 	again := time.NewTicker(10 * time.Millisecond)
 	defer again.Stop()
 	for {
 		reap(before)
-		now := pids(below())
+		now := pids(b.seen(s))
 		now = slices.DeleteFunc(now, func(pid int) bool { return slices.Contains(before, pid) })
 		if len(now) == 0 {
 			return nil

@@ -81,13 +81,13 @@ func pids(all []proc) []int {
 	return out
 }
 
-// spent is the processor time of everything that ever ran below this process and
-// was waited for, and of what runs.
-func spent() time.Duration {
+// spent is the processor time of all children of this process that it has waited
+// for, and of these that run.
+func spent(running []proc) time.Duration {
 	var r syscall.Rusage
 	_ = syscall.Getrusage(syscall.RUSAGE_CHILDREN, &r) // cannot fail with these arguments
 	sum := time.Duration(r.Utime.Nano() + r.Stime.Nano())
-	for _, p := range below() {
+	for _, p := range running {
 		sum += p.cpu
 	}
 	return sum
