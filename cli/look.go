@@ -6,8 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/muster-project/muster/dialect/launcher"
-	"github.com/muster-project/muster/spec"
+		"github.com/muster-project/muster/spec"
+	"github.com/muster-project/muster/spec/command"
 	"github.com/muster-project/muster/storage/archive"
 )
 
@@ -86,7 +86,7 @@ func (a *assembly) lookScripts(work string) []error {
 	for _, role := range a.resolved.Job.Roles {
 		argv := role.Command.Argv
 		if role.Command.Shell != "" {
-			argv = launcher.Words(role.Command.Shell)
+			argv = command.Words(role.Command.Shell)
 		}
 		script := scriptOf(argv)
 		if script == "" || told[script] || a.comesAlong(script) {
@@ -113,9 +113,11 @@ func (a *assembly) lookScripts(work string) []error {
 // scriptOf is the script that an argument list would execute, or nothing if
 // that cannot be told.
 func scriptOf(argv []string) string {
-	if len(argv) == 0 {
+	at := command.Program(command.Literals(argv...))
+	if _, text := command.Script(argv); text || at < 0 {
 		return ""
 	}
+	argv = argv[at:]
 	if strings.ContainsRune(argv[0], '/') {
 		return argv[0]
 	}

@@ -24,6 +24,8 @@ func TestScriptOf(t *testing.T) {
 		"a program in place":           {[]string{"./run", "train.py"}, "./run"},
 		"torchrun's own flags":         {[]string{"torchrun", "--nproc-per-node", "2", "train.py"}, "train.py"},
 		"another program's argument":   {[]string{"cat", "train.py"}, ""},
+		"behind other programs":        {[]string{"timeout", "60", "/usr/bin/env", "A=B", "python", "train.py"}, "train.py"},
+		"a shell's text":               {[]string{"bash", "-exc", "torchrun --nnodes 2 train.py"}, ""},
 		"a shell script":               {[]string{"bash", "run.sh"}, "run.sh"},
 		"nothing":                      {nil, ""},
 		"what a program makes of data": {[]string{"python", "data.csv", "train.py"}, ""},

@@ -7,6 +7,7 @@ import (
 	"github.com/goccy/go-yaml"
 
 	"github.com/muster-project/muster/spec"
+	"github.com/muster-project/muster/spec/command"
 )
 
 // accelerate launch stays, once in each task, with counts and endpoint of the
@@ -58,7 +59,7 @@ type accelerated struct {
 func readAccelerate(r *reader) {
 	var a accelerated
 	for _, g := range r.given { // the file is weaker than every option
-		if g.option != nil && g.first() == "--config-file" && len(g.values) == 1 && g.values[0].known {
+		if g.option != nil && g.first() == "--config-file" && len(g.values) == 1 && g.values[0].Known {
 			r.configFile(g, &a)
 		}
 	}
@@ -73,9 +74,9 @@ func readAccelerate(r *reader) {
 		r.withoutAccelerate(&a)
 		return
 	}
-	r.extra = []word{shellWord(roster)}
+	r.extra = []command.Word{command.ShellWord(roster)}
 	if a.deepspeed {
-		r.extra = append(r.extra, literals("--deepspeed_multinode_launcher", "standard")...)
+		r.extra = append(r.extra, command.Literals("--deepspeed_multinode_launcher", "standard")...)
 	}
 }
 
@@ -100,9 +101,9 @@ func (r *reader) accelerate(g *given, a *accelerated) string {
 		a.deepspeed = true
 		r.say("gpus", g)
 	case "--mixed-precision":
-		a.precision = g.values[0].text
+		a.precision = g.values[0].Text
 	case "--num-cpu-threads-per-process":
-		a.threads = g.values[0].text
+		a.threads = g.values[0].Text
 	case "-m":
 		a.module = true
 	case "--no-python":
@@ -117,7 +118,7 @@ func (r *reader) configFile(g *given, a *accelerated) {
 	if r.file == nil {
 		return
 	}
-	data, err := r.file(g.values[0].text)
+	data, err := r.file(g.values[0].Text)
 	if err != nil {
 		r.remark("%s: not read, so counts in it are not known: %v", g, err)
 		return
@@ -137,7 +138,7 @@ func (r *reader) configFile(g *given, a *accelerated) {
 		r.remark("%s: not read, so counts in it are not known: %s", g, first)
 		return
 	}
-	from := func(key string) string { return key + " in " + g.values[0].text }
+	from := func(key string) string { return key + " in " + g.values[0].Text }
 	if c.Machines > 0 {
 		r.Instances = spec.Count{Min: c.Machines, Max: c.Machines}
 		r.said["instances"] = from("num_machines")
@@ -175,11 +176,11 @@ func (r *reader) withoutAccelerate(a *accelerated) {
 			r.left(g, "only accelerate launch reads it, and with --cpu the program runs without it")
 		}
 	}
-	var words []word
+	var words []command.Word
 	if !a.bare {
 		words = append(words, r.interpreter())
 		if a.module {
-			words = append(words, literal("-m"))
+			words = append(words, command.Literal("-m"))
 		}
 	}
 	r.program(words)

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/muster-project/muster/spec"
+	"github.com/muster-project/muster/spec/command"
 )
 
 // deepspeed would start processes by ssh: the program runs in its place, by
@@ -70,28 +71,28 @@ func readDeepSpeed(r *reader) {
 
 // deepspeedProgram makes the line that each process executes.
 func (r *reader) deepspeedProgram(module, bare, quiet bool) {
-	var words []word
+	var words []command.Word
 	if !bare {
-		words = append(words, r.interpreter(), literal("-u"))
+		words = append(words, r.interpreter(), command.Literal("-u"))
 		if module {
-			words = append(words, literal("-m"))
+			words = append(words, command.Literal("-m"))
 		}
 	}
 	r.program(words)
 	if len(r.tail) > 0 && !quiet {
-		r.tail = slices.Insert(slices.Clone(r.tail), 1, shellWord(`--local_rank="$LOCAL_RANK"`))
+		r.tail = slices.Insert(slices.Clone(r.tail), 1, command.ShellWord(`--local_rank="$LOCAL_RANK"`))
 	}
 }
 
 func (r *reader) deepspeed(g *given) string {
 	switch g.first() {
 	case "--num-nodes":
-		if strings.HasPrefix(g.values[0].text, "-") {
+		if strings.HasPrefix(g.values[0].Text, "-") {
 			return "" // -1: as many as there are
 		}
 		return r.nodes(g)
 	case "--num-gpus":
-		if strings.HasPrefix(g.values[0].text, "-") {
+		if strings.HasPrefix(g.values[0].Text, "-") {
 			return ""
 		}
 		r.say("procs", g)
@@ -115,7 +116,7 @@ func (r *reader) deepspeed(g *given) string {
 // include reads h1:0,1@h2:2,3.
 func (r *reader) include(g *given) string {
 	var list []host
-	for part := range strings.SplitSeq(g.values[0].text, "@") {
+	for part := range strings.SplitSeq(g.values[0].Text, "@") {
 		name, slots, ok := strings.Cut(part, ":")
 		h := host{name: name}
 		if ok {

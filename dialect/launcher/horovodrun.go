@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/muster-project/muster/spec"
+	"github.com/muster-project/muster/spec/command"
 )
 
 // horovodrun would start processes by ssh: the program runs in its place, and
@@ -102,7 +103,7 @@ func (r *reader) horovod(g *given, e *elastic) string {
 		r.say("total", g)
 		return number(g, &r.Total)
 	case "-H":
-		if why := r.hosts(g, hostList(g.values[0].text)); why != "" {
+		if why := r.hosts(g, hostList(g.values[0].Text)); why != "" {
 			return why
 		}
 		r.left(g, whyHosts)
@@ -134,13 +135,13 @@ func (r *reader) horovodEnv(g *given) string {
 	set := func(name, value string) { r.Env[name] = spec.EnvValue{Value: value} }
 	switch name {
 	case "network-interfaces", "network-interface":
-		nics := g.values[0].text
+		nics := g.values[0].Text
 		first, _, _ := strings.Cut(nics, ",")
 		set("HOROVOD_GLOO_IFACE", first)
 		set("NCCL_SOCKET_IFNAME", nics)
 		return ""
 	case "fusion-threshold-mb":
-		mb, err := strconv.Atoi(g.values[0].text)
+		mb, err := strconv.Atoi(g.values[0].Text)
 		if err != nil || mb < 0 || mb > 1<<20 {
 			return "not a number of megabytes"
 		}
@@ -149,7 +150,7 @@ func (r *reader) horovodEnv(g *given) string {
 	}
 	v := horovodVariable[name]
 	if v.value == "" {
-		v.value = g.values[0].text
+		v.value = g.values[0].Text
 	}
 	set(v.name, v.value)
 	return ""
@@ -169,19 +170,19 @@ func (r *reader) span(e elastic) {
 
 // program leaves of a line what stands before the launcher, and what runs in its
 // place: words, then the program and its arguments.
-func (r *reader) program(words []word) {
-	at := max(0, program(r.head))
+func (r *reader) program(words []command.Word) {
+	at := max(0, command.Program(r.head))
 	r.given = nil
-	r.head = append(append([]word{}, r.head[:at]...), words...)
-	if len(r.tail) > 0 && r.tail[0].known && r.tail[0].text == "--" {
+	r.head = append(append([]command.Word{}, r.head[:at]...), words...)
+	if len(r.tail) > 0 && r.tail[0].Known && r.tail[0].Text == "--" {
 		r.tail = r.tail[1:]
 	}
 }
 
 // interpreter is what runs a script whose launcher found Python by itself.
-func (r *reader) interpreter() word {
-	if at := program(r.head); at >= 0 && strings.HasPrefix(path.Base(r.head[at].text), "python") {
+func (r *reader) interpreter() command.Word {
+	if at := command.Program(r.head); at >= 0 && strings.HasPrefix(path.Base(r.head[at].Text), "python") {
 		return r.head[at]
 	}
-	return literal("python3")
+	return command.Literal("python3")
 }

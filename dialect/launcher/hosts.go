@@ -122,7 +122,7 @@ func (r *reader) hostsOf(g *given) string {
 	if r.file == nil {
 		return ""
 	}
-	data, err := r.file(g.values[0].text)
+	data, err := r.file(g.values[0].Text)
 	if err != nil {
 		r.remark("%s: not read: %v", g, err)
 		return ""

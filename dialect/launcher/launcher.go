@@ -15,6 +15,7 @@ import (
 	"strings"
 
 	"github.com/muster-project/muster/spec"
+	"github.com/muster-project/muster/spec/command"
 )
 
 // File gives the content of a file that a line names. Nil: files are not read.
@@ -31,51 +32,41 @@ type launcher struct {
 // Read finds the launcher that a command calls and reads its line. It returns
 // nil where the command calls none.
 func Read(c spec.Command, file File) *Reading {
+	c = command.Unwrap(c)
 	if c.Shell != "" {
-		return readShell(c.Shell, file)
+		return readShell(c, c.Shell, file)
 	}
-	if script, ok := inShell(c.Argv); ok {
-		r := readShell(c.Argv[script], file)
+	if at, ok := command.Script(c.Argv); ok {
+		r := readShell(c, c.Argv[at], file)
 		if r != nil && r.Command.Shell != "" {
 			argv := slices.Clone(c.Argv)
-			argv[script] = r.Command.Shell
+			argv[at] = r.Command.Shell
 			r.Command = spec.Command{Argv: argv}
 		}
 		return r
 	}
-	words := make([]word, len(c.Argv))
-	for i, a := range c.Argv {
-		words[i] = literal(a)
-	}
+	words := command.Literals(c.Argv...)
 	l, start := find(words)
 	if l == nil {
 		return nil
 	}
 	out, r := l.apply(words, start, file)
 	if out != nil {
-		r.Command = command(out)
+		r.Command = command.Of(out)
 	}
 	return r
 }
 
-// inShell says which word of "bash -c SCRIPT" is the script.
-func inShell(argv []string) (int, bool) {
-	if len(argv) < 3 || !slices.Contains([]string{"sh", "bash", "dash"}, path.Base(argv[0])) {
-		return 0, false
-	}
-	return 2, slices.Contains([]string{"-c", "-lc", "-ec", "-euc"}, argv[1])
-}
-
 // find says which launcher a simple command calls and where its options begin.
-func find(words []word) (*launcher, int) {
-	at := program(words)
+func find(words []command.Word) (*launcher, int) {
+	at := command.Program(words)
 	if at < 0 {
 		return nil, 0
 	}
-	name := path.Base(words[at].text)
+	name := path.Base(words[at].Text)
 	next := func(i int) string {
-		if i < len(words) && words[i].known {
-			return words[i].text
+		if i < len(words) && words[i].Known {
+			return words[i].Text
 		}
 		return ""
 	}
@@ -98,33 +89,12 @@ func find(words []word) (*launcher, int) {
 	return nil, 0
 }
 
-// program is the place of the program's name behind what may stand before it,
-// or -1 where that cannot be told.
-func program(words []word) int {
-	env := false
-	for i, w := range words {
-		switch {
-		case !w.known:
-			return -1
-		case slices.Contains([]string{"exec", "nohup", "command", "time"}, w.text):
-		case w.text == "env":
-			env = true
-		case env && strings.Contains(w.text, "=") && !strings.HasPrefix(w.text, "-"):
-		case strings.HasPrefix(w.text, "-"):
-			return -1 // an option of what stands before
-		default:
-			return i
-		}
-	}
-	return -1
-}
-
 // module finds a launcher that Python runs as a module.
-func module(words []word, at int) (*launcher, int) {
-	for i := at; i+1 < len(words) && words[i].known; i++ {
+func module(words []command.Word, at int) (*launcher, int) {
+	for i := at; i+1 < len(words) && words[i].Known; i++ {
 		switch {
-		case words[i].text == "-m":
-			switch words[i+1].text {
+		case words[i].Text == "-m":
+			switch words[i+1].Text {
 			case "torch.distributed.run", "torch.distributed.launch":
 				return torchrun, i + 2
 			case "accelerate.commands.launch":
@@ -135,9 +105,9 @@ func module(words []word, at int) (*launcher, int) {
 				return horovodrun, i + 2
 			}
 			return nil, 0
-		case words[i].text == "-X" || words[i].text == "-W":
+		case words[i].Text == "-X" || words[i].Text == "-W":
 			i++
-		case !strings.HasPrefix(words[i].text, "-"):
+		case !strings.HasPrefix(words[i].Text, "-"):
 			return nil, 0
 		}
 	}
@@ -146,7 +116,7 @@ func module(words []word, at int) (*launcher, int) {
 
 // apply reads one call and gives the words that run in its place, none where
 // the line is to stay as it is.
-func (l *launcher) apply(words []word, start int, file File) ([]word, *Reading) {
+func (l *launcher) apply(words []command.Word, start int, file File) ([]command.Word, *Reading) {
 	r := &reader{
 		Reading: &Reading{Launcher: l.name, Framework: l.framework, Env: map[string]spec.EnvValue{}, said: map[string]string{}},
 		table:   l.table, head: words[:start], file: file,

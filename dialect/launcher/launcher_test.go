@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/muster-project/muster/spec"
+	"github.com/muster-project/muster/spec/command"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")
@@ -79,7 +80,7 @@ func describe(r *Reading) string {
 // as the words that "muster run --" gets.
 func asWritten(line string) (shell, argv *Reading) {
 	shell = Read(spec.Command{Shell: line}, files)
-	if words := Words(line); words != nil {
+	if words := command.Words(line); words != nil {
 		argv = Read(spec.Command{Argv: words}, files)
 	}
 	return shell, argv
@@ -104,7 +105,7 @@ func TestLinesOfTheFieldAreUnderstood(t *testing.T) {
 			continue
 		}
 		// Words of an argument list mean the same as those of a shell's line.
-		if words := Words(shell.Command.Shell); words != nil {
+		if words := command.Words(shell.Command.Shell); words != nil {
 			shell.Command = spec.Command{Argv: words}
 		}
 		shell.Command.Shell = strings.TrimPrefix(shell.Command.Shell, "exec ")
@@ -125,34 +126,5 @@ func TestLinesOfTheFieldAreUnderstood(t *testing.T) {
 	}
 	if d := cmp.Diff(string(want), got.String()); d != "" {
 		t.Error(d)
-	}
-}
-
-func TestOnlyWhatNoShellWouldChangeHasWords(t *testing.T) {
-	for line, want := range map[string][]string{
-		"python train.py --epochs 3":         {"python", "train.py", "--epochs", "3"},
-		`python 'a b.py' "c d" e\ f`:         {"python", "a b.py", "c d", "e f"},
-		`python "say \"hi\" \n" a"b"'c'`:     {"python", `say "hi" \n`, "abc"},
-		"python train.py \\\n  --lr 0.1":     {"python", "train.py", "--lr", "0.1"},
-		"python train.py # the best of them": {"python", "train.py"},
-		"cd x && python y.py":                nil,
-		"python $SCRIPT":                     nil,
-		`python "$SCRIPT"`:                   nil,
-		"A=1 python x.py":                    nil,
-		"a\nb":                               nil,
-		"python *.py":                        nil,
-		"python ~/x.py":                      nil,
-		"python {a,b}.py":                    nil,
-		"python x.py > log":                  nil,
-		"python x.py &":                      nil,
-		"! python x.py":                      nil,
-		"python x.py | tee log":              nil,
-		"python 'x.py":                       nil,
-		"python $'x.py'":                     nil,
-		"python $(which x)":                  nil,
-	} {
-		if d := cmp.Diff(want, Words(line)); d != "" {
-			t.Errorf("%s: %s", line, d)
-		}
 	}
 }

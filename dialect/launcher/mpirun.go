@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/muster-project/muster/spec"
+	"github.com/muster-project/muster/spec/command"
 )
 
 // mpirun stays: framework/mpi runs it in the first task, with a list of hosts
@@ -82,16 +83,16 @@ func readMPI(r *reader) {
 		sub := &reader{Reading: r.Reading, table: r.table, file: r.file, chained: true}
 		sub.scan(words)
 		sub.taken(sub.mpi)
-		r.tail = append(append(r.tail, literal(":")), append(sub.options(), sub.tail...)...)
+		r.tail = append(append(r.tail, command.Literal(":")), append(sub.options(), sub.tail...)...)
 	}
 	r.pack()
 }
 
 // split takes a line apart at ":".
-func split(words []word) [][]word {
-	out := [][]word{nil}
+func split(words []command.Word) [][]command.Word {
+	out := [][]command.Word{nil}
 	for _, w := range words {
-		if w.known && w.text == ":" {
+		if w.Known && w.Text == ":" {
 			out = append(out, nil)
 			continue
 		}
@@ -122,12 +123,12 @@ func (r *reader) mpi(g *given) string {
 		r.say("procs", g)
 	case "-map-by":
 		g.stays = true
-		if m := perNode.FindStringSubmatch(g.values[0].text); m != nil {
+		if m := perNode.FindStringSubmatch(g.values[0].Text); m != nil {
 			r.say("procs", g)
-			return number(&given{values: literals(m[1])}, &r.Procs)
+			return number(&given{values: command.Literals(m[1])}, &r.Procs)
 		}
 	case "-H", "-hosts":
-		if why := r.hosts(g, hostList(g.values[0].text)); why != "" {
+		if why := r.hosts(g, hostList(g.values[0].Text)); why != "" {
 			return why
 		}
 		r.left(g, whyHosts)
@@ -141,7 +142,7 @@ func (r *reader) mpi(g *given) string {
 
 // mca drops the parameters that say how other hosts are reached.
 func (r *reader) mca(g *given) {
-	name := g.values[0].text
+	name := g.values[0].Text
 	if strings.HasPrefix(name, "plm") || strings.HasPrefix(name, "orte_rsh") || name == "orte_launch_agent" || strings.HasPrefix(name, "orte_default_hostfile") {
 		r.left(g, whyRemote)
 		return

@@ -4,16 +4,18 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+
+	"github.com/muster-project/muster/spec/command"
 )
 
 // reader is a line being read: its words taken apart, and the reading that
 // grows out of them.
 type reader struct {
 	*Reading
-	head    []word   // up to the launcher's own name
-	given   []*given // its options, in order
-	tail    []word   // the program and what belongs to it
-	extra   []word   // options that take the place of others
+	head    []command.Word // up to the launcher's own name
+	given   []*given       // its options, in order
+	tail    []command.Word // the program and what belongs to it
+	extra   []command.Word // options that take the place of others
 	table   table
 	file    File
 	alone   string // why the line is left as it is
@@ -23,26 +25,26 @@ type reader struct {
 }
 
 // scan takes a line's options from the program behind them.
-func (r *reader) scan(words []word) {
+func (r *reader) scan(words []command.Word) {
 	t := &r.table
 	for len(words) > 0 {
 		w := words[0]
 		switch {
-		case !w.known && t.hasRaw(w.raw):
+		case !w.Known && t.hasRaw(w.Raw):
 			// --name=$VALUE
-			name, value, _ := strings.Cut(w.raw, "=")
+			name, value, _ := strings.Cut(w.Raw, "=")
 			o, match := t.lookup(name)
-			r.given = append(r.given, &given{option: o, name: name, match: match, joined: true, values: []word{shellWord(value)}, words: words[:1]})
+			r.given = append(r.given, &given{option: o, name: name, match: match, joined: true, values: []command.Word{command.ShellWord(value)}, words: words[:1]})
 			words = words[1:]
-		case !w.known:
+		case !w.Known:
 			if len(words) < 2 || !isOption(words[1]) || !t.has(words[1]) {
 				r.unknowable(w, words[1:])
 				r.tail = words
 				return
 			}
-			r.given = append(r.given, &given{name: w.raw, words: words[:1], stays: true, guess: whyHidden})
+			r.given = append(r.given, &given{name: w.Raw, words: words[:1], stays: true, guess: whyHidden})
 			words = words[1:]
-		case w.text == "--", !isOption(w):
+		case w.Text == "--", !isOption(w):
 			r.tail = words
 			return
 		default:
@@ -55,23 +57,23 @@ func (r *reader) scan(words []word) {
 
 // unknowable keeps a word in mind that stands where options or the program
 // would, before one that could be the program.
-func (r *reader) unknowable(w word, after []word) {
-	if len(after) > 0 && after[0].known && !strings.HasPrefix(after[0].text, "-") {
-		r.hidden = w.raw + ": " + whyHidden
+func (r *reader) unknowable(w command.Word, after []command.Word) {
+	if len(after) > 0 && after[0].Known && !strings.HasPrefix(after[0].Text, "-") {
+		r.hidden = w.Raw + ": " + whyHidden
 	}
 }
 
-func isOption(w word) bool { return w.known && len(w.text) > 1 && w.text[0] == '-' }
+func isOption(w command.Word) bool { return w.Known && len(w.Text) > 1 && w.Text[0] == '-' }
 
 // one takes an option and its values from the front of a line.
-func (r *reader) one(t *table, words []word) (*given, []word) {
-	text := words[0].text
+func (r *reader) one(t *table, words []command.Word) (*given, []command.Word) {
+	text := words[0].Text
 	name, value, joined := strings.Cut(text, "=")
 	o, match := t.lookup(name)
 	if o == nil && !strings.HasPrefix(text, "--") && len(text) > 2 && !t.one {
 		// -r3, a short option with its value
 		if short, _ := t.lookup(text[:2]); short != nil && short.values == 1 {
-			return &given{option: short, name: text[:2], values: literals(text[2:]), joined: true, words: words[:1]}, words[1:]
+			return &given{option: short, name: text[:2], values: command.Literals(text[2:]), joined: true, words: words[:1]}, words[1:]
 		}
 	}
 	g := &given{option: o, name: name, match: match, joined: joined}
@@ -81,9 +83,9 @@ func (r *reader) one(t *table, words []word) (*given, []word) {
 		g.stays = true
 		n, g.guess = guess(t, joined, words[1:])
 	case joined && !t.one:
-		g.values = literals(value)
+		g.values = command.Literals(value)
 	case o.values > 0 && joined: // mpirun takes --name=value, too
-		g.values = literals(value)
+		g.values = command.Literals(value)
 		n = o.values - 1
 	default:
 		n = o.values
@@ -98,13 +100,13 @@ func (r *reader) one(t *table, words []word) (*given, []word) {
 
 // guess says how many words belong to an option that is not in the table, and
 // what there is to say about it.
-func guess(t *table, joined bool, after []word) (int, string) {
+func guess(t *table, joined bool, after []command.Word) (int, string) {
 	const unknown = "an option that muster does not know"
 	if joined || len(after) == 0 || isOption(after[0]) {
 		return 0, unknown
 	}
-	_, err := strconv.ParseFloat(after[0].text, 64)
-	script := strings.HasSuffix(after[0].text, ".py") || strings.HasSuffix(after[0].text, ".sh")
+	_, err := strconv.ParseFloat(after[0].Text, 64)
+	script := strings.HasSuffix(after[0].Text, ".py") || strings.HasSuffix(after[0].Text, ".sh")
 	if err == nil || !script && len(after) > 1 && isOption(after[1]) && t.has(after[1]) {
 		return 1, fmt.Sprintf("%s; %s is taken for its value", unknown, after[0])
 	}
@@ -116,8 +118,8 @@ func (r *reader) remark(format string, args ...any) {
 }
 
 // options are the launcher's options that remain in the line.
-func (r *reader) options() []word {
-	out := append([]word{}, r.extra...)
+func (r *reader) options() []command.Word {
+	out := append([]command.Word{}, r.extra...)
 	for _, g := range r.given {
 		if g.stays || g.option != nil && g.use == keep {
 			out = append(out, g.words...)
@@ -170,7 +172,7 @@ func (r *reader) left(g *given, why string) {
 
 // number reads a count of at least 1 into to.
 func number(g *given, to *int) string {
-	n, err := strconv.Atoi(g.values[0].text)
+	n, err := strconv.Atoi(g.values[0].Text)
 	if err != nil || n < 1 || n > 1<<20 {
 		return "not a number from 1"
 	}

@@ -2,6 +2,8 @@ package launcher
 
 import (
 	"strings"
+
+	"github.com/muster-project/muster/spec/command"
 )
 
 // use is what becomes of an option.
@@ -36,9 +38,9 @@ type given struct {
 	*option        // nil: unknown to us
 	name    string // as written, without a value
 	match   string // the table's spelling of it
-	values  []word
+	values  []command.Word
 	joined  bool // --name=value
-	words   []word
+	words   []command.Word
 	stays   bool   // in the line, whatever the table says
 	guess   string // what there is to say of an option that the table does not have
 }
@@ -51,7 +53,7 @@ func (g *given) first() string {
 // known says that all values can be told before anything runs.
 func (g *given) known() bool {
 	for _, v := range g.values {
-		if !v.known {
+		if !v.Known {
 			return false
 		}
 	}
@@ -115,8 +117,8 @@ func (t *table) hasRaw(text string) bool {
 }
 
 // has says that the table knows an option, with or without a value behind =.
-func (t *table) has(w word) bool {
-	name, _, _ := strings.Cut(w.text, "=")
+func (t *table) has(w command.Word) bool {
+	name, _, _ := strings.Cut(w.Text, "=")
 	o, _ := t.lookup(name)
 	return o != nil
 }

@@ -39,7 +39,7 @@ func readTorchrun(r *reader) {
 		if g.option == nil || g.first() != "--rdzv-backend" || len(g.values) == 0 {
 			continue
 		}
-		if v := g.values[0]; !v.known || meetElsewhere(v.text) {
+		if v := g.values[0]; !v.Known || meetElsewhere(v.Text) {
 			r.remark("%s: a server of your own, so that option and its address are left to torchrun", g)
 			for _, o := range r.given {
 				if o.option != nil && slices.Contains([]string{"--rdzv-backend", "--rdzv-endpoint", "--rdzv-id", "--rdzv-conf"}, o.first()) {
@@ -56,7 +56,7 @@ func (r *reader) torchrun(g *given) string {
 	case "--nnodes":
 		return r.nodes(g)
 	case "--nproc-per-node":
-		if slices.Contains([]string{"gpu", "cuda", "xpu", "cpu", "auto"}, g.values[0].text) {
+		if slices.Contains([]string{"gpu", "cuda", "xpu", "cpu", "auto"}, g.values[0].Text) {
 			g.stays, r.perGPU = true, true
 			r.remark("%s: torchrun counts what it finds; muster counts ranks by gpus or procs of the role", g)
 			return ""
@@ -69,18 +69,18 @@ func (r *reader) torchrun(g *given) string {
 		r.Instances = spec.Count{Min: 1, Max: 1}
 		r.say("instances", g)
 	case "--rdzv-backend":
-		if g.values[0].text == "c10d" {
+		if g.values[0].Text == "c10d" {
 			r.Env["PET_RDZV_BACKEND"] = spec.EnvValue{Value: "c10d"}
 		}
 	case "--rdzv-conf":
-		r.Env["PET_RDZV_CONF"] = spec.EnvValue{Value: g.values[0].text}
+		r.Env["PET_RDZV_CONF"] = spec.EnvValue{Value: g.values[0].Text}
 	}
 	return ""
 }
 
 // nodes reads 2 or 1:4.
 func (r *reader) nodes(g *given) string {
-	low, high, ranged := strings.Cut(g.values[0].text, ":")
+	low, high, ranged := strings.Cut(g.values[0].Text, ":")
 	if !ranged {
 		high = low
 	}
@@ -94,7 +94,7 @@ func (r *reader) nodes(g *given) string {
 }
 
 func (r *reader) restarts(g *given) string {
-	n, err := strconv.Atoi(g.values[0].text)
+	n, err := strconv.Atoi(g.values[0].Text)
 	if err != nil || n < 0 {
 		return "not a number"
 	}

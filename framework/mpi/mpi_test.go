@@ -138,6 +138,9 @@ func TestAProgramIsStartedByMpirun(t *testing.T) {
 		{spec.Command{Argv: []string{"./solve", "a b"}}, []string{"mpirun", "-np", "4", "./solve", "a b"}},
 		{spec.Command{Argv: []string{"/opt/mpi/bin/mpiexec", "-n", "3", "./solve"}}, []string{"/opt/mpi/bin/mpiexec", "-n", "3", "./solve"}},
 		{spec.Command{Shell: "A=1 exec mpiexec.hydra ./solve"}, []string{"bash", "-c", "A=1 exec mpiexec.hydra ./solve"}},
+		{spec.Command{Shell: "for i in 1 2; do mpirun ./solve $i; done"}, []string{"bash", "-c", "for i in 1 2; do mpirun ./solve $i; done"}},
+		{spec.Command{Shell: "x=$(timeout 60 mpirun ./solve)"}, []string{"bash", "-c", "x=$(timeout 60 mpirun ./solve)"}},
+		{spec.Command{Argv: []string{"nice", "-n", "5", "mpirun", "./solve"}}, []string{"nice", "-n", "5", "mpirun", "./solve"}},
 		{spec.Command{Shell: "echo mpirun"}, []string{"mpirun", "-np", "4", "bash", "-c", "echo mpirun"}},
 	} {
 		w := frameworktest.Role("worker", 2, 2)

@@ -17,13 +17,14 @@ var road = []struct {
 	why string
 }{
 	{"spec", "", "the job file is the start of the road: it knows nobody"},
+	{"spec/command", "spec", "it reads the command of a job file, for dialects and frameworks alike"},
 	{"plan", "spec", "a plan is made of a job; what others pass to it, it declares itself"},
 	{"event", "plan spec", "facts are about plans; who writes and who reads them stays out"},
 	{"session", "event plan spec", "decisions see facts and plans; links, backends and journals are the coordinator's"},
 	{"gang", "event plan spec", "the ticket rule is pure, and knows no backend"},
 	{"queue", "event plan spec", "the scheduler core also runs in the simulator, where there is no cluster"},
-	{"framework", "plan spec", "a framework sees plan and roster: it runs nothing and knows no backend"},
-	{"framework/*", "framework plan spec", "a framework sees plan and roster: it runs nothing and knows no backend"},
+	{"framework", "plan spec spec/command", "a framework sees plan and roster: it runs nothing and knows no backend"},
+	{"framework/*", "framework plan spec spec/command", "a framework sees plan and roster: it runs nothing and knows no backend"},
 	{"wire", "event plan spec wire/internal/...", "the protocol carries words of plan and event, and serves executor and coordinator alike"},
 	{"wire/internal/...", "", "generated types know nobody"},
 	{"process/...", "process/... internal/...", "running a process needs to know nothing of jobs"},
@@ -36,7 +37,7 @@ var road = []struct {
 	{"keep", "storage/... process/capture internal/...", "kept logs are bytes and times: whose they are is a path"},
 	{"backend", "event plan spec storage", "the contract is between plan and coordinator"},
 	{"hadoop/...", "hadoop/...", "a leaf that could live alone"},
-	{"dialect/*", "spec", "a dialect turns foreign words into spec, and compat in it carries the rest"},
+	{"dialect/*", "spec spec/command", "a dialect turns foreign words into spec, and compat in it carries the rest"},
 	{"rendezvous", "", "keys and values over listeners: what they mean is between its clients"},
 	{"progress", "", "a line of output in, numbers out: whose line it is stays out"},
 	{"python", "storage/... internal/...", "a recipe and a directory in, an environment out: whose it is stays out"},
@@ -84,7 +85,7 @@ var siblings = []string{"backend", "framework", "dialect"}
 // pure lists the packages that decide: no I/O, no goroutine, no clock, no
 // chance. What they say depends on their arguments alone, so a replay gives the
 // same answer and a test needs no world.
-var pure = []string{"spec", "plan", "session", "event", "gang", "queue", "backend/yarn/ledger", "progress", "dialect/launcher"}
+var pure = []string{"spec", "spec/command", "plan", "session", "event", "gang", "queue", "backend/yarn/ledger", "progress", "dialect/launcher"}
 
 // impure are the packages that a deciding one must not import itself.
 const impure = "os/... net/... log/... syscall/... context path/filepath math/rand/... crypto/rand runtime/... golang.org/x/sys/... golang.org/x/sync/..."
