@@ -72,11 +72,12 @@ func Build(job *spec.Job, prep Preparer, caps Capabilities, o Options) (*Plan, e
 	fillWork(d, job, o.Dir)
 	fillNative(d, job)
 	byName(d)
+	order(p) // what ranks need is a matter of their stage
 	if prep != nil {
 		prep.Prepare(d)
 	}
 	settleFailure(d)
-	order(p)
+	order(p) // with the roles that the framework added
 	checkEnd(d)
 	checkDevices(d)
 	checkPlace(d, caps)

@@ -10,6 +10,9 @@ import "github.com/muster-project/muster/spec"
 // A checked job has no circle, so no chain is longer than the number of roles
 // and as many rounds settle everything.
 func order(p *Plan) {
+	for i := range p.Roles {
+		p.Roles[i].Stage = 0
+	}
 	for range p.Roles {
 		for i := range p.Roles {
 			r := &p.Roles[i]

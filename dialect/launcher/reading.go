@@ -78,6 +78,9 @@ func (r *Reading) Settle(role *spec.Role, written func(key string) bool) (change
 	if procs == 0 && r.perGPU {
 		procs = role.GPUs
 	}
+	if r.slots && r.Procs == 0 && written("procs") {
+		procs = role.Procs // framework/mpi compares the ranks of all roles with their slots
+	}
 	if procs > 0 {
 		fill("procs", role.Procs != procs, role.Procs, procs)
 		if written("procs") {

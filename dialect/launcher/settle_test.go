@@ -48,6 +48,7 @@ func TestAuthorAndLineSettle(t *testing.T) {
 		"more slots than processes are no trouble": {
 			line: "mpirun -np 5 x", role: spec.Role{Instances: two}, written: "instances", changes: []Change{{"procs", 3}},
 		},
+		"slots are the author's": {line: "mpirun -np 1 x : -np 4 y", role: spec.Role{Instances: two, Procs: 2}, written: "instances procs"},
 		"fewer are": {
 			line: "mpirun -np 4 -npernode 1 x", role: spec.Role{Instances: two}, written: "instances", changes: []Change{{"procs", 1}},
 			conflicts: []Conflict{{"instances", "2 holds; the line says -np 4"}},

@@ -9,7 +9,6 @@ import (
 
 	"github.com/muster-project/muster/framework"
 	"github.com/muster-project/muster/plan"
-	"github.com/muster-project/muster/spec"
 )
 
 // Port is where each task's executor serves a store; the ranks meet at that of
@@ -45,7 +44,9 @@ func (Framework) Prepare(d *plan.Draft) {
 		r.Ports[n].Store = true
 	}
 	checkSize(d)
-	checkReady(d)
+	framework.CheckReady(d, func(r *plan.Role) bool { // at the store it is we who listen
+		return !slices.ContainsFunc(r.Ports, func(p plan.Port) bool { return !p.Store })
+	})
 	framework.Check(d, reserved)
 }
 
@@ -64,23 +65,6 @@ func checkSize(d *plan.Draft) {
 				Problem: fmt.Sprintf("%d ranks: gloo connects every pair of them, and at most %d can meet", world[r.Stage], mostRanks),
 				Hint:    "use Horovod's MPI controller under framework: mpi",
 			})
-		}
-	}
-}
-
-// checkReady warns of a wait that no port ever ends.
-func checkReady(d *plan.Draft) {
-	p := d.Plan
-	for _, r := range p.Roles {
-		for _, a := range r.After {
-			f := p.Role(a.Role)
-			if a.Is == spec.Ready && f != nil && !slices.ContainsFunc(f.Ports, func(p plan.Port) bool { return !p.Store }) {
-				d.Report(plan.Finding{
-					Path:    "roles." + r.Name + ".after",
-					Problem: "tasks of " + a.Role + " listen on no port: they are ready once they create the file $MUSTER_READY_FILE",
-					Warning: true,
-				})
-			}
 		}
 	}
 }

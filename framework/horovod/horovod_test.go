@@ -181,6 +181,11 @@ func TestWhatCannotMeetIsRefused(t *testing.T) {
 	if _, err := try(role("worker", 700, 2)); err != nil {
 		t.Errorf("1400 ranks: %v", err)
 	}
+	after := role("worker", 700, 2)
+	after.After = []spec.After{{Role: "first", Is: spec.Succeeded}}
+	if _, err := try(role("first", 700, 2), after); err != nil {
+		t.Errorf("1400 ranks in each of two stages: %v", err)
+	}
 	_, err := try(role("worker", 701, 2))
 	want := "roles.worker.instances: 1402 ranks: gloo connects every pair of them, and at most 1400 can meet\n" +
 		"    use Horovod's MPI controller under framework: mpi"
@@ -192,7 +197,7 @@ func TestWhatCannotMeetIsRefused(t *testing.T) {
 func TestAWaitThatNoPortEndsIsTold(t *testing.T) {
 	late := role("late", 1, 1)
 	late.After = []spec.After{{Role: "worker", Is: spec.Ready}}
-	want := []string{"roles.late.after: tasks of worker listen on no port: they are ready once they create the file $MUSTER_READY_FILE"}
+	want := []string{"roles.late.after: not every task of worker listens on its first port: they are ready once they create the file $MUSTER_READY_FILE"}
 	if d := cmp.Diff(want, build(t, role("worker", 1, 1), late).Warnings); d != "" {
 		t.Error(d)
 	}

@@ -99,9 +99,21 @@ func checkLine(d *plan.Draft) {
 	}
 }
 
-// asked is how many ranks the options of a line ask for; 0 if they leave it to
-// the hosts.
+// asked is how many ranks the options of a line ask for, those of each program
+// between ":"; 0 if they leave it to the hosts.
 func asked(args []string) int {
+	total := 0
+	for {
+		next := slices.Index(args, ":")
+		if next < 0 {
+			return total + askedByOne(args)
+		}
+		total += askedByOne(args[:next])
+		args = args[next+1:]
+	}
+}
+
+func askedByOne(args []string) int {
 	for i := 0; i+1 < len(args) && strings.HasPrefix(args[i], "-"); i++ {
 		if slices.Contains([]string{"-np", "--np", "-n", "--n", "-c"}, args[i]) {
 			n, _ := strconv.Atoi(args[i+1])

@@ -209,6 +209,9 @@ func TestRolesShareOneWorld(t *testing.T) {
 // The stages of a job have worlds of their own.
 func TestAStageWaitsForItsOwnMpirun(t *testing.T) {
 	p := frameworktest.Build(t, Framework{}, role("fetch", 1, 1, "./fetch"), frameworktest.After(role("train", 2, 1, "./train"), "fetch"))
+	if len(p.Warnings) > 0 { // each runs its own command
+		t.Errorf("warnings %q", p.Warnings)
+	}
 	l := frameworktest.Launch(t, Framework{}, p, roster(p, ""), "train/1")
 	if l.Argv[2] != "exec ${muster.agent} --await train-0" {
 		t.Errorf("train/1 runs %q", l.Argv)
@@ -225,7 +228,11 @@ func TestWhatIsReservedOrTooMuchIsTold(t *testing.T) {
 	if d := cmp.Diff(want, frameworktest.Build(t, Framework{}, w).Warnings); d != "" {
 		t.Error(d)
 	}
-	for _, fine := range []string{"mpirun ./solve -np 9", "mpirun -np 4 ./solve", "mpiexec -n 2 ./a", "python3 train.py -np 9"} {
+	want = []string{"roles.worker.command: asks for 5 ranks, but tasks times procs are 4: OpenMPI refuses that and MPICH crowds them together"}
+	if d := cmp.Diff(want, frameworktest.Build(t, Framework{}, role("worker", 2, 2, "mpirun -np 1 ./a : -np 4 ./b")).Warnings); d != "" {
+		t.Error(d)
+	}
+	for _, fine := range []string{"mpirun -np 1 ./a -np 3 : -np 3 ./b", "mpirun ./solve -np 9", "mpirun -np 4 ./solve", "mpiexec -n 2 ./a", "python3 train.py -np 9"} {
 		if w := frameworktest.Build(t, Framework{}, role("worker", 2, 2, fine)).Warnings; w != nil {
 			t.Errorf("%s: %q", fine, w)
 		}

@@ -7,7 +7,6 @@ package pytorch
 import (
 	"github.com/muster-project/muster/framework"
 	"github.com/muster-project/muster/plan"
-	"github.com/muster-project/muster/spec"
 )
 
 // Port is held by every task with a rank; that of rank 0 is MASTER_PORT.
@@ -35,34 +34,13 @@ func (Framework) Prepare(d *plan.Draft) {
 			}
 			continue
 		}
-		if d.Open(r.Name, "on_failure") {
-			r.OnFailure = spec.FailureStop
-		}
-		if d.Open(r.Name, "restart_scope") {
-			r.RestartScope = spec.ScopeJob
-		}
+		framework.Collect(d, r)
 		framework.AddPort(r, Port, false)
 	}
-	checkReady(d)
+	framework.CheckReady(d, func(r *plan.Role) bool { // at the rendezvous only rank 0 listens
+		return r.Counted && r.Instances.Max > 1 && r.Ports[0].Name == Port
+	})
 	framework.Check(d, reserved)
-}
-
-// checkReady warns of a wait that the rendezvous port alone never ends.
-func checkReady(d *plan.Draft) {
-	p := d.Plan
-	for _, r := range p.Roles {
-		for _, a := range r.After {
-			f := p.Role(a.Role)
-			if a.Is == spec.Ready && f != nil && f.Counted && f.Instances.Max > 1 && f.Ports[0].Name == Port {
-				d.Report(plan.Finding{
-					Path: "roles." + r.Name + ".after",
-					Problem: "only rank 0 listens on a port: the other tasks of " + a.Role +
-						" are ready once they create the file $MUSTER_READY_FILE",
-					Warning: true,
-				})
-			}
-		}
-	}
 }
 
 // Launch gives a task the variables of env:// or, where its command is

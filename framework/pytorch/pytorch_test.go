@@ -325,7 +325,7 @@ func TestAStageHasAGroupOfItsOwn(t *testing.T) {
 func TestAWaitThatThePortNeverEndsIsTold(t *testing.T) {
 	late := role("late", 1, 1, "true")
 	late.After = []spec.After{{Role: "worker", Is: spec.Ready}}
-	want := []string{"roles.late.after: only rank 0 listens on a port: the other tasks of worker are ready once they create the file $MUSTER_READY_FILE"}
+	want := []string{"roles.late.after: not every task of worker listens on its first port: they are ready once they create the file $MUSTER_READY_FILE"}
 	if d := cmp.Diff(want, build(t, role("worker", 2, 1, "true"), late).Warnings); d != "" {
 		t.Error(d)
 	}
