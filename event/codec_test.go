@@ -194,6 +194,16 @@ func TestProgressKeepsNumbersThatJSONHasNoWordFor(t *testing.T) {
 	}
 }
 
+// A journal that cannot be written holds up its whole job.
+func TestATimeOfAStepThatIsNoNumberIsLeftOut(t *testing.T) {
+	for _, v := range []float64{math.NaN(), math.Inf(1), math.Inf(-1)} {
+		line, err := Marshal(Event{Body: &ProgressReported{Tasks: tasksOf("worker/0", Progress{Step: 3, StepTime: v})}})
+		if err != nil || strings.Contains(string(line), "step_time") {
+			t.Errorf("%v: %s, %v", v, line, err)
+		}
+	}
+}
+
 func FuzzUnmarshal(f *testing.F) {
 	for _, e := range samples() {
 		line, err := Marshal(e)

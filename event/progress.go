@@ -15,8 +15,13 @@ type progressJSON struct {
 }
 
 // MarshalJSON writes numbers that JSON has no word for as strings: a training
-// that diverges reports NaN, and that is worth keeping.
+// that diverges reports NaN, and that is worth keeping. A time that is no number
+// says nothing: it is left out, since nothing that a task reports may keep a
+// journal from being written.
 func (p Progress) MarshalJSON() ([]byte, error) {
+	if math.IsNaN(p.StepTime) || math.IsInf(p.StepTime, 0) {
+		p.StepTime = 0
+	}
 	out := progressJSON{progress: (*progress)(&p)}
 	if p.Values != nil {
 		out.Values = make(map[string]number, len(p.Values))

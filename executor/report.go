@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"math"
 	"os"
 	"regexp"
 	"strconv"
@@ -172,14 +173,14 @@ func progressOf(fields map[string]json.RawMessage) (*event.Progress, bool) {
 		switch {
 		case name == "text":
 			known = json.Unmarshal(raw, &p.Text) == nil || known
-			p.Text = p.Text[:min(len(p.Text), textSize)]
+			p.Text = strings.ToValidUTF8(p.Text[:min(len(p.Text), textSize)], "") // no letter is cut in two
 		case err != nil:
 		case name == "step":
 			p.Step, known = count(number), true
 		case name == "total":
 			p.Total, known = count(number), true
 		case name == "step_time":
-			p.StepTime = max(0, number)
+			p.StepTime = seconds(number)
 		case len(p.Values) < valuesMost && len(name) <= 128:
 			if p.Values == nil {
 				p.Values = map[string]float64{}
@@ -204,6 +205,14 @@ func number(raw json.RawMessage) (float64, error) {
 	default:
 		return 0, err
 	}
+}
+
+// seconds are a time; 0 for what can be none.
+func seconds(n float64) float64 {
+	if n > 0 && !math.IsInf(n, 0) {
+		return n
+	}
+	return 0
 }
 
 // count is a number of steps; 0 for what can be none.

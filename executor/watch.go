@@ -2,6 +2,7 @@ package executor
 
 import (
 	"maps"
+	"math"
 	"os"
 	"time"
 
@@ -72,12 +73,16 @@ func (w *watch) read(last bool) *event.Progress {
 		}
 	}
 	now := w.scanner.Now()
-	if now.Step == w.last.Step && now.Total == w.last.Total && maps.Equal(now.Values, w.last.Values) {
+	if now.Step == w.last.Step && now.Total == w.last.Total && maps.EqualFunc(now.Values, w.last.Values, alike) {
 		return nil
 	}
 	w.last = now
 	return &event.Progress{Step: now.Step, Total: now.Total, Values: now.Values, StepTime: now.StepTime}
 }
+
+// alike says that two numbers look the same. A loss that is NaN equals not even
+// itself, and would be news at every look.
+func alike(a, b float64) bool { return a == b || math.IsNaN(a) && math.IsNaN(b) }
 
 // logEnd follows a log by its newest end.
 type logEnd struct {

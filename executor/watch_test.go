@@ -3,6 +3,7 @@ package executor
 import (
 	"bytes"
 	"errors"
+	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -89,6 +90,18 @@ func TestTheTimeOfAStepIsMeasuredWhereNobodySaysIt(t *testing.T) {
 	}
 	if p := o.look(report{progress: &event.Progress{Step: 15, StepTime: 3}}); p.StepTime != 3 {
 		t.Errorf("said 3 s, told %v", p.StepTime)
+	}
+}
+
+// A training that has diverged and then hangs tells nothing new.
+func TestALossThatIsNoNumberIsNewsOnce(t *testing.T) {
+	o := newOutput(t, spec.Progress{})
+	o.print("out", "step 1/9 loss nan\n")
+	if p := o.look(report{}); p == nil || !math.IsNaN(p.Values["loss"]) {
+		t.Errorf("%+v", p)
+	}
+	if p := o.look(report{}); p != nil {
+		t.Errorf("nothing was printed, told %+v", p)
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"syscall"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
@@ -230,6 +231,29 @@ func TestWhatWasReadOfAReportTakesNoDisk(t *testing.T) {
 	f.Close()
 	if p := r.read(false).progress; p == nil || p.Step != 2 {
 		t.Errorf("%+v", p)
+	}
+}
+
+// A job whose journal cannot be written stands still: a time that is no number
+// must not get that far, whoever says it.
+func TestATimeOfAStepIsANumberOfSecondsOrNotKnown(t *testing.T) {
+	for line, want := range map[string]float64{
+		`{"step":1,"step_time":2.5}`: 2.5, `{"step":1,"step_time":NaN}`: 0, `{"step":1,"step_time":Infinity}`: 0,
+		`{"step":1,"step_time":"NaN"}`: 0, `{"step":1,"step_time":-3}`: 0, `{"step":1,"step_time":1e999}`: 0,
+	} {
+		var r report
+		parse([]byte(line), &r)
+		if r.progress == nil || r.progress.Step != 1 || r.progress.StepTime != want {
+			t.Errorf("%s: %+v", line, r.progress)
+		}
+	}
+}
+
+func TestATextIsNotCutWithinALetter(t *testing.T) {
+	var r report
+	parse([]byte(`{"text":"a`+strings.Repeat("é", textSize)+`"}`), &r)
+	if !utf8.ValidString(r.progress.Text) || len(r.progress.Text) != textSize-1 {
+		t.Errorf("%d bytes: %q", len(r.progress.Text), r.progress.Text[len(r.progress.Text)-4:])
 	}
 }
 
