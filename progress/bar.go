@@ -106,5 +106,5 @@ func (s *Scanner) rate(number, scale string, inverse bool) {
 	if !inverse {
 		f = 1 / f
 	}
-	s.now.StepTime = f
+	s.now.took(f)
 }

@@ -11,7 +11,10 @@
 // wrong number is worse than none, so only what is certain is taken.
 package progress
 
-import "maps"
+import (
+	"maps"
+	"math"
+)
 
 // Reading is what the lines so far say.
 type Reading struct {
@@ -89,6 +92,15 @@ func (r *Reading) set(name string, value float64) {
 	}
 	if _, known := r.Values[name]; len(name) <= nameSize && (known || len(r.Values) < valuesMost) {
 		r.Values[name] = value
+	}
+}
+
+// took notes how long a step takes, in seconds; what can be no time says that it
+// is not known.
+func (r *Reading) took(seconds float64) {
+	r.StepTime = 0
+	if seconds > 0 && !math.IsInf(seconds, 0) {
+		r.StepTime = seconds
 	}
 }
 

@@ -47,7 +47,7 @@ func (s *Scanner) readKeras(line string) bool {
 	s.now.advance(step, total, k.epoch, k.epochs)
 	s.counts = true
 	if t := kerasTime().FindStringSubmatch(m[3]); t != nil {
-		s.now.StepTime = timeOf(t[1], t[2])
+		s.now.took(timeOf(t[1], t[2]))
 	}
 	s.now.values(colonPairs(), m[3])
 	return true

@@ -46,7 +46,7 @@ func (p *Pattern) read(line string, r *Reading) bool {
 		told = true
 		switch {
 		case name == "step_time":
-			r.StepTime = max(0, v)
+			r.took(v)
 		case name == "step" || name == "total" || name == "epoch" || name == "epochs":
 			if v >= 0 && v <= math.MaxInt32*1000 {
 				at[name] = int64(v)
@@ -58,14 +58,15 @@ func (p *Pattern) read(line string, r *Reading) bool {
 			r.set(name, v)
 		}
 	}
-	step, ok := at["step"]
-	if !ok {
-		return told
+	step, counts := at["step"]
+	total, bounded := at["total"]
+	switch {
+	case counts && bounded:
+		r.advance(step, total, at["epoch"], at["epochs"])
+	case counts:
+		r.Step = step
+	case bounded: // a line of its own says how many there are
+		r.Total = total
 	}
-	total, ok := at["total"]
-	if !ok {
-		total = r.Total
-	}
-	r.advance(step, total, at["epoch"], at["epochs"])
 	return told
 }

@@ -152,6 +152,39 @@ func TestOwnPatternsStandInPlaceOfTheBuiltIn(t *testing.T) {
 	}
 }
 
+// How many steps there are may stand in a line of its own, and no line counts it
+// twice.
+func TestATotalOfAnotherLineIsKeptAsItIs(t *testing.T) {
+	var own []*Pattern
+	for _, text := range []string{`trains (?P<total>\d+) steps`, `epoch (?P<epoch>\d+)/(?P<epochs>\d+) at (?P<step>\d+)`} {
+		p, err := Compile(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		own = append(own, p)
+	}
+	got := readings(New(own), []byte("trains 100 steps\nepoch 1/2 at 3\nepoch 2/2 at 60\n"))
+	if d := cmp.Diff([]string{"0/100", "3/100 epoch=1", "60/100 epoch=2"}, got); d != "" {
+		t.Error(d)
+	}
+}
+
+func TestATimeThatCanBeNoneIsNotKnown(t *testing.T) {
+	p, err := Compile(`it (?P<step>\d+) (?P<step_time>\S+)`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	bar := " 10%|█         | 50/500 [00:10<01:30,  0." + strings.Repeat("0", 310) + "1it/s]"
+	for _, s := range []struct {
+		*Scanner
+		line string
+	}{{New([]*Pattern{p}), "it 4 nan"}, {New([]*Pattern{p}), "it 4 inf"}, {New([]*Pattern{p}), "it 4 -1"}, {New(nil), bar}} {
+		if told := s.Read(s.line); !told || s.Now().Step == 0 || s.Now().StepTime != 0 {
+			t.Errorf("%.40s: %v %+v", s.line, told, s.Now())
+		}
+	}
+}
+
 // However the output is torn into pieces, the same lines come out.
 func TestPiecesDoNotChangeTheLines(t *testing.T) {
 	text, err := os.ReadFile("testdata/keras3.out")
