@@ -200,11 +200,12 @@ func (r *Recipe) Key(what string, i Interpreter, settings []string) string {
 // first line of scripts, which Linux reads up to 127 characters in places.
 func short(sum string) string { return sum[:16] }
 
-// Count is how many requirements there are.
+// Count is how many requirements there are, as far as they are written here: a
+// file at an address that is included counts as one.
 func (r *Recipe) Count() int {
 	n := 0
 	for _, l := range r.Lines {
-		if !strings.HasPrefix(l, "-") {
+		if !strings.HasPrefix(l, "-") || strings.HasPrefix(l, "-r ") {
 			n++
 		}
 	}

@@ -52,6 +52,41 @@ func TestARecipeIsReadWithEverythingItIncludes(t *testing.T) {
 	}
 }
 
+func TestPathsMayHaveSpaces(t *testing.T) {
+	dir := files(t, filepath.Join(t.TempDir(), "my job"), map[string]string{
+		"r.txt":       "./my lib[a b] ; python_version > '3'\n-e ./my lib\n. --config-settings x=y\n--find-links my wheels\n",
+		"my lib/a.py": "1", "my wheels/w.whl": "", "setup.py": "",
+	})
+	read := func() *Recipe {
+		r, err := Read(t.Context(), filepath.Join(dir, "r.txt"), Interpreter{}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r
+	}
+	r := read()
+	want := []string{dir + "/my lib[a b] ; python_version > '3'", dir + "/my lib", dir + " --config-settings x=y",
+		"--find-links file://" + strings.ReplaceAll(dir, " ", "%20") + "/my%20wheels"}
+	if diff := cmp.Diff(want, r.Lines); diff != "" {
+		t.Error(diff)
+	}
+	files(t, dir, map[string]string{"my lib/a.py": "2"})
+	if key := r.Key("env", Interpreter{}, nil); key == read().Key("env", Interpreter{}, nil) {
+		t.Error("the content of a local package does not count")
+	}
+}
+
+// What is asked for at an address alone is asked for: no environment stays empty.
+func TestAFileThatIsIncludedByItsAddressCounts(t *testing.T) {
+	dir := files(t, t.TempDir(), map[string]string{"r.txt": "--no-binary six\n-r https://example.org/base.txt\n", "none.txt": "# nothing\n--pre\n"})
+	for name, want := range map[string]int{"r.txt": 1, "none.txt": 0} {
+		r, err := Read(t.Context(), filepath.Join(dir, name), Interpreter{}, nil)
+		if err != nil || r.Count() != want {
+			t.Errorf("%s: %+v, %v", name, r, err)
+		}
+	}
+}
+
 func TestWhatCannotBeReadIsToldWithTheFileThatIncludesIt(t *testing.T) {
 	dir := files(t, t.TempDir(), map[string]string{
 		"missing.txt": "-r a.txt\n-r b.txt\n./gone\n", "loop.txt": "-r loop.txt\n", "gone.txt": "./gone\n",

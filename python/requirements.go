@@ -92,7 +92,7 @@ func (r *Recipe) line(line string, above []string) error {
 			value = beside(file, value)
 			r.sources = append(r.sources, source{path: value})
 		}
-		r.Lines = append(r.Lines, "--find-links "+value)
+		r.Lines = append(r.Lines, "--find-links "+oneWord(value))
 		return nil
 	}
 	if value, ok := option(line, editable); ok {
@@ -108,6 +108,15 @@ func (r *Recipe) line(line string, above []string) error {
 	}
 	r.Lines = append(r.Lines, r.local(line, above))
 	return nil
+}
+
+// oneWord writes a path with spaces so that pip, which splits options as a shell
+// does, and uv, which does not, read the same.
+func oneWord(path string) string {
+	if !strings.Contains(path, " ") || remote(path) {
+		return path
+	}
+	return (&url.URL{Scheme: "file", Path: path}).String()
 }
 
 // constrain reads a file of constraints, which may include others.
@@ -150,8 +159,9 @@ func beside(file, value string) string {
 	return filepath.Join(filepath.Dir(file), value)
 }
 
-// localLine is a requirement that is a path: itself, extras, and the rest.
-var localLine = regexp.MustCompile(`^((?:\.{1,2}(?:/[^\[;\s]*)?|/[^\[;\s]*|[^\[;@\s]+/[^\[;@\s]*|[^\[;@\s/]+\.(?:whl|zip|tar\.gz|tgz)))(\[[^\]]*\])?(\s*;.*|\s+--.*)?$`)
+// localLine is a requirement that is a path: itself, extras, and the rest. One
+// that begins as paths do may have spaces.
+var localLine = regexp.MustCompile(`^((?:\.{1,2}(?:/[^\[;]*?)?|/[^\[;]*?|[^\[;@\s]+/[^\[;@\s]*|[^\[;@\s/]+\.(?:whl|zip|tar\.gz|tgz)))(\[[^\]]*\])?(\s*;.*|\s+--.*)?$`)
 
 var fileURL = regexp.MustCompile(`^([\w.\-\[\],]+\s*@\s*)?file:(?://)?(/[^;\s#]*)`)
 
