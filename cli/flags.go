@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -166,6 +167,10 @@ func (f *jobFlags) apply(e *Env, flags *pflag.FlagSet, stack *spec.Stack) error 
 	return errors.Join(problems...)
 }
 
+// packed are ends of names that no file of requirements has: one that is empty or
+// torn is told to be no archive.
+var packed = []string{".zip", ".tar", ".gz", ".tgz", ".zst", ".bz2", ".xz"}
+
 // pythonValue is an interpreter, unless what is there shows that something else
 // is meant. On the command line paths start at the working directory.
 func (e *Env) pythonValue(word string) any {
@@ -181,7 +186,7 @@ func (e *Env) pythonValue(word string) any {
 		key = "venv"
 	case info.Mode()&0o111 != 0 && filepath.Ext(path) != ".txt":
 		// A program, whatever it is called.
-	case wantArchive(path) == nil:
+	case wantArchive(path) == nil, slices.Contains(packed, filepath.Ext(path)):
 		key = "archive"
 	default:
 		key = "requirements"

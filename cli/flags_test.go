@@ -89,6 +89,24 @@ func TestPathsInFlagsStartAtTheWorkingDirectory(t *testing.T) {
 	}
 }
 
+func TestWhatPythonMeansIsSeenByWhatIsThere(t *testing.T) {
+	e := testEnv(t)
+	for name, text := range map[string]string{"torn.tar.gz": "", "torn.zip": "x", "some.txt": "six\n", "list": ""} {
+		if err := os.WriteFile(filepath.Join(e.Dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for word, want := range map[string]any{
+		"python3.11": "python3.11", "bin/python": filepath.Join(e.Dir, "bin/python"), "hdfs:///e.zip": map[string]string{"archive": "hdfs:///e.zip"},
+		"torn.tar.gz": map[string]string{"archive": filepath.Join(e.Dir, "torn.tar.gz")}, "torn.zip": map[string]string{"archive": filepath.Join(e.Dir, "torn.zip")},
+		"some.txt": map[string]string{"requirements": filepath.Join(e.Dir, "some.txt")}, "list": map[string]string{"requirements": filepath.Join(e.Dir, "list")},
+	} {
+		if diff := cmp.Diff(want, e.pythonValue(word)); diff != "" {
+			t.Errorf("%s: %s", word, diff)
+		}
+	}
+}
+
 func TestAllProblemsOfFlagsAreTold(t *testing.T) {
 	_, err := withFlags(t, testEnv(t), "command: x\n", "--role", "w", "--env", "=x", "--native", "y", "--set", "z", "--gres", "fpga:1", "--files", "a::b::c")
 	for _, want := range []string{"--role w:", "--env =x:", "--native y:", "--set z:", "--gres fpga:1:", "--files"} {
