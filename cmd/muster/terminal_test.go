@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -88,6 +89,9 @@ func (p *place) onTerminal(args ...string) *terminal {
 	p.t.Helper()
 	cmd := exec.Command("muster", args...)
 	cmd.Dir, cmd.Env = p.dir, p.env
+	// These tests may run under nohup; nothing on a terminal does. Who catches a
+	// signal hands it on as it is by default.
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP)
 	tty, err := pty.StartWithSize(cmd, &pty.Winsize{Rows: 24, Cols: 100})
 	if err != nil {
 		p.t.Fatal(err)

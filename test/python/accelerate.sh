@@ -4,7 +4,7 @@
 # shellcheck source=../../tools/env.sh
 . "$(dirname "$0")/../../tools/env.sh"
 env=$cache/python/accelerate
-packages=(accelerate==0.21.0 psutil pyyaml packaging)
+packages=(accelerate==0.30.1 huggingface-hub==0.25.2 safetensors==0.4.5 tqdm requests filelock fsspec typing-extensions psutil pyyaml packaging urllib3 idna certifi charset-normalizer)
 
 ready() {
 	[ -x "$env/bin/python" ] && [ "$(cat "$env/packages")" = "$torch ${packages[*]}" ] &&
