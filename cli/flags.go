@@ -167,9 +167,12 @@ func (f *jobFlags) apply(e *Env, flags *pflag.FlagSet, stack *spec.Stack) error 
 	return errors.Join(problems...)
 }
 
-// packed are ends of names that no file of requirements has: one that is empty or
-// torn is told to be no archive.
-var packed = []string{".zip", ".tar", ".gz", ".tgz", ".zst", ".bz2", ".xz"}
+// Ends of names that leave no doubt about what is meant, also of a file that is
+// torn or missing.
+var (
+	packed  = []string{".zip", ".tar", ".gz", ".tgz", ".zst", ".bz2", ".xz"}
+	recipes = []string{".txt", ".in", ".toml", ".lock", ".yml", ".yaml"}
+)
 
 // pythonValue is an interpreter, unless what is there shows that something else
 // is meant. On the command line paths start at the working directory.
@@ -179,6 +182,10 @@ func (e *Env) pythonValue(word string) any {
 	switch info, err := os.Stat(path); {
 	case strings.Contains(word, "://"):
 		return map[string]string{"archive": word}
+	case err != nil && slices.Contains(packed, filepath.Ext(path)):
+		key = "archive" // which is told to be missing
+	case err != nil && slices.Contains(recipes, filepath.Ext(path)):
+		key = "requirements"
 	case err != nil:
 	case info.IsDir() && isDir(filepath.Join(path, "conda-meta")):
 		key = "conda"

@@ -98,6 +98,7 @@ func TestWhatPythonMeansIsSeenByWhatIsThere(t *testing.T) {
 	}
 	for word, want := range map[string]any{
 		"python3.11": "python3.11", "bin/python": filepath.Join(e.Dir, "bin/python"), "hdfs:///e.zip": map[string]string{"archive": "hdfs:///e.zip"},
+		"gone.txt": map[string]string{"requirements": filepath.Join(e.Dir, "gone.txt")}, "gone.zip": map[string]string{"archive": filepath.Join(e.Dir, "gone.zip")},
 		"torn.tar.gz": map[string]string{"archive": filepath.Join(e.Dir, "torn.tar.gz")}, "torn.zip": map[string]string{"archive": filepath.Join(e.Dir, "torn.zip")},
 		"some.txt": map[string]string{"requirements": filepath.Join(e.Dir, "some.txt")}, "list": map[string]string{"requirements": filepath.Join(e.Dir, "list")},
 	} {

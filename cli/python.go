@@ -135,6 +135,24 @@ func opener(path string) func() (io.ReadCloser, error) {
 	return func() (io.ReadCloser, error) { return os.Open(path) }
 }
 
+// wantProgram wants what tasks of this machine can start: a file, or a name in the
+// PATH that they will have.
+func (e *Env) wantProgram(word string) error {
+	if strings.Contains(word, "/") {
+		info, err := os.Stat(word)
+		if err == nil && (info.IsDir() || info.Mode()&0o111 == 0) {
+			return errors.New("is not executable")
+		}
+		return cause(err)
+	}
+	for dir := range strings.SplitSeq(e.Getenv("PATH"), ":") {
+		if info, err := os.Stat(filepath.Join(dir, word)); filepath.IsAbs(dir) && err == nil && !info.IsDir() && info.Mode()&0o111 != 0 {
+			return nil
+		}
+	}
+	return errors.New("none in PATH")
+}
+
 // lookPython tells what is wrong with the Python that a job names, as far as this
 // machine can tell.
 func (a *assembly) lookPython(complain func(path, text, hint string)) {
@@ -142,6 +160,11 @@ func (a *assembly) lookPython(complain func(path, text, hint string)) {
 	say := func(key string, err error) {
 		text, hint, _ := strings.Cut(err.Error(), "\nhint: ")
 		complain(key, strings.TrimPrefix(text, key+": "), hint)
+	}
+	if a.shared && p.Interpreter != "" && p.Archive == "" {
+		if err := a.env.wantProgram(p.Interpreter); err != nil {
+			complain("python.interpreter", fmt.Sprintf("%s: %v", a.env.relative(p.Interpreter), err), "")
+		}
 	}
 	if p.Requirements != "" {
 		if err := wantFile(p.Requirements); err != nil {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -208,12 +209,37 @@ func TestPythonIsTheOneThatWasAskedFor(t *testing.T) {
 	}
 }
 
+// What a job names is what it gets, or a word that it is not there: never another
+// Python.
+func TestAPythonMayBeNamedAsInThePath(t *testing.T) {
+	dir := t.TempDir()
+	real, err := exec.LookPath("python3")
+	if err != nil {
+		t.Fatal("these tests need a python3:", err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "named"), []byte("#!/bin/sh\nexec "+real+" \"$@\"\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	e := &executor{Context: Context{Python: plan.Python{Python: spec.Python{Interpreter: "named"}}, Environ: map[string]string{"PATH": dir + ":" + os.Getenv("PATH")}}}
+	if err := e.interpreter(t.Context(), filepath.Join(dir, "1", toolDir)); err != nil {
+		t.Fatal(err)
+	}
+	if script := read(t, filepath.Join(dir, "1", toolDir, "python")); !strings.Contains(script, "'"+dir+"/named'") {
+		t.Errorf("python is %s", script)
+	}
+	env := e.environ(filepath.Join(dir, "1"), dir, plan.Launch{}, 0)
+	if path, _ := lookup(t, env, "PATH"); !strings.HasPrefix(path, filepath.Join(dir, "1", toolDir)+":") {
+		t.Errorf("PATH=%s", path)
+	}
+}
+
 func TestAPythonThatIsNotThereIsToldBeforeTheStart(t *testing.T) {
 	for want, p := range map[string]spec.Python{
-		"python.venv: /no/venv/bin/python": {Venv: "/no/venv"},
-		"python.interpreter: /no/python3":  {Interpreter: "/no/python3"},
-		"python: nobody made":              {Requirements: "requirements.txt"},
-		"python.conda: nowhere":            {Conda: "nowhere"},
+		"python.venv: /no/venv/bin/python":            {Venv: "/no/venv"},
+		"python.interpreter: /no/python3":             {Interpreter: "/no/python3"},
+		"python.interpreter: python0.9: none in PATH": {Interpreter: "python0.9"},
+		"python: nobody made":                         {Requirements: "requirements.txt"},
+		"python.conda: nowhere":                       {Conda: "nowhere"},
 	} {
 		e := &executor{Context: Context{Python: plan.Python{Python: p}}}
 		if err := e.interpreter(t.Context(), t.TempDir()); err == nil || !strings.Contains(err.Error(), want) {

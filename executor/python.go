@@ -25,25 +25,33 @@ type home struct {
 }
 
 // interpreter prepares what "python" is in the task. An interpreter that is
-// given by its file becomes "python" and "python3" through two scripts, not
-// links: Python finds its libraries from the path that it was started by.
+// given by its file, or by a name that this node's PATH has, becomes "python" and
+// "python3" through two scripts, not links: Python finds its libraries from the
+// path that it was started by.
 func (e *executor) interpreter(ctx context.Context, dir string) error {
 	if e.home.dir == "" {
 		if err := e.environment(ctx); err != nil {
 			return err
 		}
 	}
-	p := e.Python
-	if e.home.dir != "" || !strings.Contains(p.Interpreter, "/") {
+	path := e.Python.Interpreter
+	if e.home.dir != "" || path == "" {
 		return nil
 	}
-	if err := executable("python.interpreter", p.Interpreter); err != nil {
+	if !strings.Contains(path, "/") {
+		found, err := python.Find(ctx, path, "", e.inherited())
+		if err != nil {
+			return fmt.Errorf("python.interpreter: %w", err)
+		}
+		path = found.Path
+	}
+	if err := executable("python.interpreter", path); err != nil {
 		return err
 	}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return fmt.Errorf("%s: cannot be made: %w", dir, cause(err))
 	}
-	script := "#!/bin/sh\nexec " + quote(p.Interpreter) + " \"$@\"\n"
+	script := "#!/bin/sh\nexec " + quote(path) + " \"$@\"\n"
 	for _, name := range []string{"python", "python3"} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(script), 0o700); err != nil { // must be executable
 			return fmt.Errorf("%s: cannot be written: %w", dir, cause(err))
@@ -164,7 +172,7 @@ func (e *executor) python(env map[string]string, dir string) {
 		if p.Conda != "" && !strings.Contains(p.Conda, "/") {
 			env["CONDA_DEFAULT_ENV"] = p.Conda
 		}
-	case strings.Contains(p.Interpreter, "/"):
+	case p.Interpreter != "":
 		front(filepath.Join(dir, toolDir))
 	}
 }
