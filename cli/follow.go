@@ -30,6 +30,7 @@ type follower struct {
 	asking  context.CancelFunc // nil: no question on the screen
 	asked   chan struct{}      // closed when the question has left the screen
 	stops   int                // how often a stop was asked for
+	stopped time.Time          // and when, the last time
 	decile  int64              // of progress, last told off a terminal
 	wg      sync.WaitGroup
 }
@@ -256,8 +257,18 @@ func (f *follower) unask() {
 	}
 }
 
+// echo is how soon after a signal the same is no second one: timeout(1) and
+// other programs that start programs send one to their child and to the group
+// that it is in. Nobody who is asked to wait presses Ctrl-C again as quickly.
+const echo = 300 * time.Millisecond
+
 // stop asks for the job's end; the second time at once.
 func (f *follower) stop(ctx context.Context) {
+	at := f.env.Now()
+	if f.stops > 0 && at.Sub(f.stopped) < echo {
+		return
+	}
+	f.stopped = at
 	f.stops++
 	now := f.stops > 1
 	f.wg.Go(func() {

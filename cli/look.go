@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 
-		"github.com/muster-project/muster/spec"
+	"github.com/muster-project/muster/spec"
 	"github.com/muster-project/muster/spec/command"
 	"github.com/muster-project/muster/storage/archive"
 )
