@@ -208,6 +208,11 @@ func underLauncher(l *plan.Launch, p *plan.Plan, r *plan.Roster, m *plan.Member)
 	framework.Set(l, "PADDLE_RANK", strconv.Itoa(m.GroupRank))
 	framework.Set(l, "PADDLE_NPROC_PER_NODE", strconv.Itoa(m.Procs))
 	framework.Set(l, "PADDLE_JOB_ID", p.ID)
+	if framework.LauncherOption(launcherArgs(p.Role(m.Task.Role).Command), "--log-dir") == "" {
+		// Tasks may share their work directory: each would write to log/workerlog.0
+		// there, and show there what the others wrote.
+		framework.SetDefault(l, "PADDLE_LOG_DIR", "${muster.dir}/log")
+	}
 	if p.Role(m.Task.Role).Resources.GPUs == 0 && len(m.Devices) == 0 {
 		// Devices that are not the task's are hidden from it by an empty
 		// CUDA_VISIBLE_DEVICES, which the launcher takes for one device without

@@ -120,11 +120,20 @@ func TestPaddlesLauncherFindsItsDefaults(t *testing.T) {
 		want := map[string]string{
 			"PADDLE_MASTER": "10.0.0.0:40004", "PADDLE_NNODES": "2", "PADDLE_RANK": "1", "PADDLE_NPROC_PER_NODE": "4",
 			"PADDLE_JOB_ID": "m-aaaaaaaaaa", "POD_IP": "10.0.0.0", "GLOO_SOCKET_IFNAME": "${muster.iface}",
-			"XPU_VISIBLE_DEVICES": "all",
+			"XPU_VISIBLE_DEVICES": "all", "PADDLE_LOG_DIR": "${muster.dir}/log",
 		}
 		if d := cmp.Diff(want, frameworktest.Seen(l, 0)); d != "" {
 			t.Errorf("%s: %s", command, d)
 		}
+	}
+}
+
+func TestWhereTheLaunchersLogsGoIsTheAuthorsToSay(t *testing.T) {
+	w := frameworktest.Role("worker", 2, 1)
+	w.Command.Shell = "python -m paddle.distributed.launch --log_dir=mine train.py"
+	p := frameworktest.Build(t, Framework{}, w)
+	if dir, set := frameworktest.Seen(frameworktest.Launch(t, Framework{}, p, frameworktest.Roster(p), "worker/1"), 0)["PADDLE_LOG_DIR"]; set {
+		t.Errorf("PADDLE_LOG_DIR=%s, which would win over --log_dir", dir)
 	}
 }
 
