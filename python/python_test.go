@@ -153,47 +153,10 @@ func roads(t *testing.T) map[string][]string {
 	return map[string][]string{"uv": os.Environ(), "pip": pip}
 }
 
-func TestEachInstallerMakesAnEnvironmentWhoseScriptsRun(t *testing.T) {
-	t.Parallel()
-	i := here(t)
-	dir := files(t, t.TempDir(), map[string]string{
-		"requirements.txt": "-r more/base.txt  # what everybody has\n-c limits.txt\ncowsay\n",
-		"more/base.txt":    "six==1.16.0\n",
-		"limits.txt":       "cowsay==6.0\n",
-	})
-	for name, environ := range roads(t) {
-		t.Run(name, func(t *testing.T) {
-			s, h := newShelf(t, environ)
-			env, err := s.Build(t.Context(), read(t, dir, "requirements.txt", i), i)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if got := version(t, env, "six") + " " + version(t, env, "cowsay"); got != "1.16.0 6.0" {
-				t.Errorf("versions %s", got)
-			}
-			if got := says(t, filepath.Join(env, "bin", "cowsay"), "-t", "moo"); !strings.Contains(got, "moo") {
-				t.Errorf("cowsay says %s", got)
-			}
-			if !strings.HasPrefix(h.String(), "makes an environment of requirements.txt (2 requirements) with "+name+" for "+i.Name) {
-				t.Errorf("told: %s", h)
-			}
-			if p := strings.Join(h.passed(), "\n"); !strings.Contains(p, "2 packages") {
-				t.Errorf("passing:\n%s", p)
-			}
-			// The second time nothing is installed.
-			before := len(h.steps)
-			again, err := s.Build(t.Context(), read(t, dir, "requirements.txt", i), i)
-			if err != nil || again != env || len(h.steps) != before {
-				t.Errorf("%s %v, told %v", again, err, h.steps[before:])
-			}
-		})
-	}
-}
-
 func TestManyJobsShareOneBuild(t *testing.T) {
 	t.Parallel()
 	i := here(t)
-	dir := files(t, t.TempDir(), map[string]string{"requirements.txt": "six==1.16.0\n"})
+	dir := files(t, t.TempDir(), mine)
 	s, h := newShelf(t, os.Environ())
 	var wg sync.WaitGroup
 	envs, errs := make([]string, 4), make([]error, 4)
@@ -227,7 +190,7 @@ func TestManyJobsShareOneBuild(t *testing.T) {
 func TestAFailureShowsTheInstallersLastLinesAndLeavesNothing(t *testing.T) {
 	t.Parallel()
 	i := here(t)
-	dir := files(t, t.TempDir(), map[string]string{"requirements.txt": "six==0.0.12345\n"})
+	dir := files(t, t.TempDir(), map[string]string{"requirements.txt": "--no-index\nsix==0.0.12345\n"})
 	for name, environ := range roads(t) {
 		t.Run(name, func(t *testing.T) {
 			s, _ := newShelf(t, environ)

@@ -1,7 +1,6 @@
 package python
 
 import (
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -157,63 +156,6 @@ func TestTheAddressChangesWithWhatDecidesAndWithNothingElse(t *testing.T) {
 			t.Errorf("%s: the address of %s", name, old)
 		}
 		seen[k] = name
-	}
-}
-
-func TestALockOfEveryKindIsInstalledAsItSays(t *testing.T) {
-	t.Parallel()
-	i := here(t)
-	dir := files(t, t.TempDir(), map[string]string{
-		"pyproject.toml": "[project]\nname = \"p\"\nversion = \"1\"\nrequires-python = \">=3.8\"\ndependencies = [\"six==1.16.0\"]\n\n[dependency-groups]\ndev = [\"idna\"]\n",
-		"pylock.toml": "lock-version = \"1.0\"\ncreated-by = \"hand\"\n\n[[packages]]\nname = \"six\"\nversion = \"1.15.0\"\n\n" +
-			"[[packages]]\nname = \"idna\"\nversion = \"3.4\"\nmarker = \"python_version < '3'\"\n",
-		"pylock.bad.toml":        "lock-version = \"2.0\"\n",
-		"dynamic/pyproject.toml": "[project]\nname = \"p\"\ndynamic = [\"version\", \"dependencies\"]\n",
-		"sources/pyproject.toml": "[project]\nname = \"p\"\ndependencies = [\"x\"]\n[tool.uv.sources]\nx = {path = \"../x\"}\n",
-		"poetry/pyproject.toml":  "[tool.poetry]\nname = \"p\"\n",
-		"empty/pyproject.toml":   "[build-system]\nrequires = []\n",
-		"broken/pyproject.toml":  "[project\n",
-	})
-	program := uv(t.Context(), os.Environ())
-	if _, err := output(t.Context(), os.Environ(), program, "lock", "--project", dir); err != nil {
-		t.Fatalf("uv lock: %v", err)
-	}
-	for name, want := range map[string]string{"pyproject.toml": "1.16.0", "uv.lock": "1.16.0", "pylock.toml": "1.15.0"} {
-		for road, environ := range roads(t) {
-			if name == "uv.lock" && road == "pip" {
-				_, err := Read(t.Context(), filepath.Join(dir, name), i, environ)
-				if err == nil || !strings.Contains(err.Error(), "only uv reads it") {
-					t.Errorf("without uv: %v", err)
-				}
-				continue
-			}
-			t.Run(name+" "+road, func(t *testing.T) {
-				s, _ := newShelf(t, environ)
-				env, err := s.Build(t.Context(), read(t, dir, name, i), i)
-				if err != nil {
-					t.Fatal(err)
-				}
-				if got := version(t, env, "six"); got != want {
-					t.Errorf("six %s, want %s", got, want)
-				}
-				if exists(filepath.Join(env, "lib", "python"+i.Version[:strings.LastIndexByte(i.Version, '.')], "site-packages", "idna")) {
-					t.Error("idna is installed, which nobody chose")
-				}
-			})
-		}
-	}
-	for name, want := range map[string]string{
-		"pylock.bad.toml":        `lock-version "2.0": only 1.x is known`,
-		"dynamic/pyproject.toml": "its dependencies are worked out when it is built\nhint: a requirements.txt",
-		"sources/pyproject.toml": "[tool.uv] says where its dependencies come from, which uv alone understands\nhint: uv lock",
-		"poetry/pyproject.toml":  "its dependencies are poetry's own\nhint: poetry export",
-		"empty/pyproject.toml":   "has no [project]\nhint: ",
-		"broken/pyproject.toml":  "cannot be read by " + i.Path,
-	} {
-		_, err := Read(t.Context(), filepath.Join(dir, name), i, os.Environ())
-		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: got %v, want %s", name, err, want)
-		}
 	}
 }
 

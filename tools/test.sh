@@ -123,13 +123,17 @@ quick() {
 	"$go" test ./...
 }
 
+# of_index lists the tests of environments that install from a package index.
+of_index() { sed -n 's/^func \(Test[A-Za-z]*\)(.*/^\1$/p' python/index_test.go | paste -sd '|'; }
+
 frameworks() {
-	echo "every framework on this machine: each example through bin/muster"
+	echo "environments of an index; every framework on this machine: each example through bin/muster"
 	local name path pythons=()
 	for name in torch tensorflow accelerate "${pypi[@]}"; do
 		path=$(python "$name")
 		pythons+=(-python "$name=$path")
 	done
+	"$go" test -count=1 -timeout 5m -tags frameworks -run "$(of_index)" -v ./python
 	"$go" test -count=1 -timeout 15m -tags frameworks -v ./test/train -args -muster "$root/bin/muster" "${pythons[@]}"
 }
 
