@@ -40,6 +40,7 @@ const restarts = 3
 
 // Prepare makes one task the head, and gives nodes their ports and policies.
 func (Framework) Prepare(d *plan.Draft) {
+	checkStages(d)
 	addHead(d)
 	for i := range d.Plan.Roles {
 		r := &d.Plan.Roles[i]
@@ -60,6 +61,20 @@ func (Framework) Prepare(d *plan.Draft) {
 		checkNode(d, r)
 	}
 	framework.Check(d, func(name string) bool { return name == address })
+}
+
+// checkStages refuses nodes that wait until others have succeeded: a cluster is
+// together from its head's start to the driver's end.
+func checkStages(d *plan.Draft) {
+	for _, r := range d.Plan.Roles {
+		for _, a := range r.After {
+			if other := d.Plan.Role(a.Role); r.Counted && a.Is == spec.Succeeded && other != nil && other.Counted {
+				d.Report(plan.Finding{Path: "roles." + r.Name + ".after",
+					Problem: fmt.Sprintf("%s and %s would be nodes of one cluster of Ray, which start together", a.Role, r.Name),
+					Hint:    "let the driver do one after the other, or make two jobs of it"})
+			}
+		}
+	}
 }
 
 // addHead makes a head of one task of the first role that could be a node,

@@ -209,6 +209,8 @@ func TestWorkersWaitForTheHead(t *testing.T) {
 func TestWhatIsNoClusterIsRefused(t *testing.T) {
 	procs := role("worker", 2, 2, "true")
 	procs.Procs = 4
+	late := role("worker", 2, 2, "true")
+	late.After = []spec.After{{Role: "prep", Is: spec.Succeeded}}
 	for want, roles := range map[string][]spec.NamedRole{
 		"roles.head.instances: 2 heads: a cluster has one\n    the others are workers: add a role worker": {role("head", 2, 2, "true")},
 		"roles.worker.instances: one task is the head, so at least 2 make a head and a worker\n" +
@@ -217,6 +219,8 @@ func TestWhatIsNoClusterIsRefused(t *testing.T) {
 			"    cpus says how many tasks of Ray run on a node at once\n" +
 			"roles.worker.procs: 4: a task is one node of Ray, which starts its own processes\n" +
 			"    cpus says how many tasks of Ray run on a node at once": {procs},
+		"roles.worker.after: prep and worker would be nodes of one cluster of Ray, which start together\n" +
+			"    let the driver do one after the other, or make two jobs of it": {role("prep", 1, 1, "true"), late},
 	} {
 		if _, err := try(roles...); err == nil || err.Error() != want {
 			t.Errorf("got %v\nwant %s", err, want)
