@@ -29,8 +29,8 @@ func (e *Env) runCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "run FILE | -- COMMAND…", GroupID: "start", Short: "run a job and follow it to its end",
 		Long: "Run a job and follow it: its state, its logs, its verdict. Everything after -- is your command,\n" +
-			"executed as it is. Of the lines of torchrun, mpirun, horovodrun, deepspeed and accelerate launch\n" +
-			"counts are taken over, unless --framework plain says that they are commands like any other.\n\n" +
+			"executed as it is. Of the lines of torchrun, mpirun, horovodrun, deepspeed, accelerate launch and\n" +
+			"Paddle's launcher counts are taken over, unless --framework plain says that they are commands like any other.\n\n" +
 			"Ctrl-C asks whether to detach or to stop; a second Ctrl-C stops. Without a terminal INT and TERM\n" +
 			"stop the job, a second one at once; HUP detaches: the job goes on.\n\n" +
 			"Exit status: 0 the job succeeded, else the first failing task's own (128+n for signal n);\n" +

@@ -1,8 +1,8 @@
 // Package launcher reads the lines that people start distributed programs
-// with: torchrun, mpirun, horovodrun, deepspeed, accelerate launch. A command
-// goes in; what its line says of the job comes out as a Reading: framework,
-// tasks, processes, devices, variables, the command that runs in its place, and
-// every option that was not taken over, with the reason.
+// with: torchrun, mpirun, horovodrun, deepspeed, accelerate launch and Paddle's
+// launcher. A command goes in; what its line says of the job comes out as a
+// Reading: framework, tasks, processes, devices, variables, the command that
+// runs in its place, and every option that was not taken over, with the reason.
 //
 // It does no I/O: files that a line names, such as a list of hosts, are read
 // by the function that the caller gives. README.md says what each launcher's
@@ -81,6 +81,8 @@ func find(words []command.Word) (*launcher, int) {
 		return deepspeed, at + 1
 	case name == "horovodrun":
 		return horovodrun, at + 1
+	case name == "fleetrun":
+		return paddle, at + 1
 	case mpiFamily(name) != nil:
 		return mpiFamily(name), at + 1
 	case strings.HasPrefix(name, "python"):
@@ -97,6 +99,8 @@ func module(words []command.Word, at int) (*launcher, int) {
 			switch words[i+1].Text {
 			case "torch.distributed.run", "torch.distributed.launch":
 				return torchrun, i + 2
+			case "paddle.distributed.launch", "paddle.distributed.fleet.launch":
+				return paddle, i + 2
 			case "accelerate.commands.launch":
 				return accelerate, i + 2
 			case "deepspeed.launcher.runner", "deepspeed":
