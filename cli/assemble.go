@@ -18,6 +18,7 @@ import (
 	"github.com/muster-project/muster/backend/local"
 	"github.com/muster-project/muster/plan"
 	"github.com/muster-project/muster/spec"
+	"github.com/muster-project/muster/spec/command"
 )
 
 // assembly is a job on its way from files and flags to a plan.
@@ -109,7 +110,11 @@ func (a *assembly) defaultName() string {
 	if name == "-" {
 		name = "stdin"
 	}
-	for _, word := range a.command {
+	words := a.command
+	if at := command.Program(command.Literals(words...)); at > 0 && at < len(words) {
+		words = words[at:] // "timeout 60 mpirun" is a job of mpirun
+	}
+	for _, word := range words {
 		if name == "" || strings.HasSuffix(word, ".py") && a.file == "" {
 			name = word
 		}
