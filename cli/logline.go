@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"fmt"
 	"regexp"
 	"slices"
 	"strconv"
@@ -88,4 +89,22 @@ func (p *painter) line(l *logLine) string {
 		name = "\x1b[" + strconv.Itoa(c) + "m" + name + "\x1b[0m"
 	}
 	return strings.TrimRight(name+pad+" | "+l.Text, " ")
+}
+
+// print shows a line. Both streams may be one terminal, so neither overtakes the
+// other.
+func (l *logShow) print(line *logLine) error {
+	text := line.Text
+	if !l.plain {
+		text = l.painter.line(line)
+	}
+	if line.Stderr {
+		err := l.out.Flush()
+		if err == nil {
+			_, err = fmt.Fprintln(l.env.Stderr, text)
+		}
+		return err
+	}
+	_, err := fmt.Fprintln(l.out, text)
+	return err
 }

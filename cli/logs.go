@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"bufio"
 	"context"
 	"fmt"
 	"regexp"
@@ -127,7 +128,7 @@ func (e *Env) logs(ctx context.Context, j job, f logsFlags) error {
 	if err != nil {
 		return err
 	}
-	l := &logShow{env: e, job: j, mirror: m, merge: logMerge{filter: filter}, painter: newPainter(j.Plan, e.Color(e.Stdout)), plain: f.plain}
+	l := &logShow{env: e, job: j, mirror: m, merge: logMerge{filter: filter}, painter: newPainter(j.Plan, e.Color(e.Stdout)), plain: f.plain, out: bufio.NewWriterSize(e.Stdout, 64<<10)}
 	defer l.merge.close()
 	if err := l.fetch(ctx, r); err != nil {
 		return err
@@ -159,6 +160,7 @@ type logShow struct {
 	merge   logMerge
 	painter *painter
 	plain   bool
+	out     *bufio.Writer // standard output: a write for each line takes longer than the line
 }
 
 // fetch brings the logs of a job on a cluster to this machine.
@@ -194,20 +196,11 @@ func (l *logShow) open(id plan.TaskID, incarnation int) error {
 	return l.merge.open(l.job.files(), id, incarnation, procs)
 }
 
-func (l *logShow) print(line *logLine) error {
-	w, text := l.env.Stdout, line.Text
-	if line.Stderr {
-		w = l.env.Stderr
-	}
-	if !l.plain {
-		text = l.painter.line(line)
-	}
-	_, err := fmt.Fprintln(w, text)
-	return err
-}
-
 func (l *logShow) all(rest bool) error {
 	_, err := l.merge.pump(-1, rest, l.print)
+	if flushed := l.out.Flush(); err == nil {
+		err = flushed
+	}
 	return err
 }
 
@@ -229,7 +222,7 @@ func (l *logShow) tail(n int, rest bool) error {
 			return err
 		}
 	}
-	return nil
+	return l.out.Flush()
 }
 
 // logEvery is how often followed logs are looked at.

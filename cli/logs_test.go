@@ -1,6 +1,8 @@
 package cli
 
 import (
+	"bufio"
+	"bytes"
 	"encoding/binary"
 	"fmt"
 	"os"
@@ -206,4 +208,31 @@ func TestSinceTime(t *testing.T) {
 // appendRecord is a record of a log's index, as capture's package comment states it.
 func appendRecord(index []byte, offset, at int64) []byte {
 	return binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64(index, uint64(offset)), uint64(at))
+}
+
+// writes counts what reaches a stream.
+type writes struct {
+	bytes.Buffer
+	n int
+}
+
+func (w *writes) Write(b []byte) (int, error) {
+	w.n++
+	return w.Buffer.Write(b)
+}
+
+// A system call for each line takes longer than the line.
+func TestLinesAreWrittenTogetherAndNoStreamOvertakesTheOther(t *testing.T) {
+	var w writes
+	e := testEnv(t)
+	e.Stderr = &w
+	l := &logShow{env: e, plain: true, out: bufio.NewWriter(&w)}
+	for _, line := range []logLine{{Text: "a"}, {Text: "b"}, {Text: "c", Stderr: true}, {Text: "d"}, {Text: "e"}} {
+		if err := l.print(&line); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := l.out.Flush(); err != nil || w.String() != "a\nb\nc\nd\ne\n" || w.n != 3 {
+		t.Errorf("%d writes: %q, %v", w.n, w.String(), err)
+	}
 }
