@@ -146,11 +146,14 @@ func TestFileOrCommand(t *testing.T) {
 	}
 }
 
-func TestDefaultName(t *testing.T) {
+func TestAJobIsCalledAfterItsFileOrWhatItsCommandRuns(t *testing.T) {
 	for want, a := range map[string]assembly{
-		"job":   {file: "x/job.yaml"},
-		"train": {command: []string{"python", "-u", "src/train.py", "other.py"}},
-		"echo":  {command: []string{"/bin/echo", "hi"}},
+		"job":     {file: "x/job.yaml"},
+		"stdin":   {file: "-"},
+		"train":   {command: []string{"python", "-u", "src/train.py", "other.py"}},
+		"echo":    {command: []string{"/bin/echo", "hi"}},
+		"mpirun":  {command: []string{"timeout", "60", "nice", "mpirun", "-np", "2", "true"}},
+		"timeout": {command: []string{"timeout", "60"}},
 	} {
 		if got := a.defaultName(); got != want {
 			t.Errorf("got %q, want %q", got, want)
