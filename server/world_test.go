@@ -1,6 +1,7 @@
 package server_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"log/slog"
@@ -66,15 +67,22 @@ func newWorld(t *testing.T) *world {
 
 // killAll ends what tests leave behind on purpose.
 func (w *world) killAll() {
-	for _, pattern := range []string{"jobs/*/starts", "users/*/jobs/*/starts", "jobs/*/slots/*/pids"} {
-		files, _ := filepath.Glob(filepath.Join(w.state, pattern))
-		for _, f := range files {
-			data, _ := os.ReadFile(f)
-			for line := range strings.Lines(string(data)) {
-				if pid, err := strconv.Atoi(strings.Fields(line)[0]); err == nil {
-					syscall.Kill(pid, syscall.SIGKILL)
-				}
+	files, _ := filepath.Glob(filepath.Join(w.state, "jobs/*/slots/*/pids"))
+	for _, f := range files {
+		data, _ := os.ReadFile(f)
+		for line := range strings.Lines(string(data)) {
+			if pid, err := strconv.Atoi(strings.Fields(line)[0]); err == nil {
+				syscall.Kill(pid, syscall.SIGKILL)
 			}
+		}
+	}
+	// A coordinator that has just been started has not noted its pid yet.
+	lines, _ := filepath.Glob("/proc/[0-9]*/cmdline")
+	for _, f := range lines {
+		argv, _ := os.ReadFile(f)
+		pid, _ := strconv.Atoi(filepath.Base(filepath.Dir(f)))
+		if bytes.Contains(argv, []byte("\x00"+w.state+"/")) && pid != os.Getpid() {
+			syscall.Kill(pid, syscall.SIGKILL)
 		}
 	}
 }
