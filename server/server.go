@@ -117,6 +117,7 @@ func (s *Server) run() error {
 		listener.Close()
 		return err
 	}
+	s.engine.Expect(living(jobs))
 	s.owned.Go(func() { s.engine.Run(s.life) })
 	s.owned.Go(func() { s.tendAway(s.life) })
 	for _, j := range jobs {

@@ -142,6 +142,23 @@ func describe(err error) error {
 	return err
 }
 
+// living are the jobs that have a coordinator at this moment, which may come
+// back to what it waited for.
+func living(jobs []*job) []string {
+	var ids []string
+	for _, j := range jobs {
+		f, err := j.home.root.OpenFile(j.rel(local.LockFile), os.O_RDONLY|openNonblock, 0)
+		if err != nil {
+			continue // never had one
+		}
+		if _, held, err := local.Holder(f); err == nil && held {
+			ids = append(ids, j.id)
+		}
+		f.Close()
+	}
+	return ids
+}
+
 // adopt waits for the end of a living coordinator, found by the lock that it
 // holds. It returns nil if there is none, else how its end was noticed.
 func (s *Server) adopt(ctx context.Context, j *job) error {

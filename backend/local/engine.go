@@ -33,6 +33,7 @@ type Engine struct {
 	queue   []*waiter
 	holding map[string]map[string]*os.File // job, slot → claim
 	ticket  int64
+	absent  absent
 
 	looking sync.Mutex // held while the driver is asked, never together with mu
 	looked  time.Time  // zero: never
@@ -142,6 +143,7 @@ func (e *Engine) poke() {
 func (e *Engine) Request(w Wanted, uid int) (ticket int64, answers <-chan Answer) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	e.absent.came(w.Job)
 	fresh := &waiter{Wanted: w, uid: uid, answers: make(chan Answer, 1)}
 	if i := e.index(w.Job, w.Number); i >= 0 {
 		old := e.queue[i]
@@ -171,6 +173,7 @@ func (e *Engine) index(job string, number int) int {
 func (e *Engine) Launched(job string, slots []string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	e.absent.came(job)
 	for _, s := range slots {
 		if f := e.holding[job][s]; f != nil {
 			f.Close()
@@ -184,6 +187,7 @@ func (e *Engine) Launched(job string, slots []string) {
 func (e *Engine) Drop(job string, number int) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	e.absent.came(job)
 	e.queue = slices.DeleteFunc(e.queue, func(w *waiter) bool {
 		gone := w.Job == job && (number == 0 || w.Number == number)
 		if gone {
@@ -211,6 +215,12 @@ func (e *Engine) round(ctx context.Context) error {
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	if !e.absent.over(time.Now()) {
+		for _, w := range slices.Clone(e.queue) {
+			e.answer(w, Answer{Reasons: []string{"the server has just begun: who waited for the last one comes first"}})
+		}
+		return nil
+	}
 	unlock, err := e.ledger.Lock(ctx)
 	if err != nil {
 		return err
