@@ -29,6 +29,8 @@ found = torch.cat([p.detach().flatten() for p in accelerator.unwrap_model(net).p
 everyones = accelerator.gather(found).reshape(world, 2)
 print(f"rank {rank} of {world} in {os.environ['MUSTER_TASK']}: y = {found[0]:.2f} x + {found[1]:.2f}", flush=True)
 accelerator.wait_for_everyone()  # leave together: rank 0 holds what the others still use
+del net, optimizer  # what uses the group goes before it
+accelerator.free_memory()
 torch.distributed.destroy_process_group()
 right = torch.allclose(found, torch.tensor([SLOPE, SHIFT]), atol=0.05)
 if not right or not torch.equal(everyones, found.expand(world, 2)):
