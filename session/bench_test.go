@@ -34,7 +34,9 @@ func BenchmarkRollCallOfTenThousandTasks(b *testing.B) {
 		say(func(i int) session.Input {
 			return session.Granted{Slot: event.SlotGranted{Slot: slot(i), Request: 1, Task: tasks[i], Node: fmt.Sprintf("n%d", i/8)}}
 		})
-		say(func(i int) session.Input { return session.Linked{Slot: slot(i), Task: tasks[i], Phase: "idle", Control: "c"} })
+		say(func(i int) session.Input {
+			return session.Linked{Slot: slot(i), Task: tasks[i], Phase: "idle", Control: "c"}
+		})
 		say(func(i int) session.Input {
 			return session.Registered{Slot: slot(i), Incarnation: 1, Host: "h", Ports: map[string]int{"main": 1}}
 		})
