@@ -74,6 +74,7 @@ func (l *Ledger) Beat(now time.Time) Beat {
 	for id := range l.drops {
 		b.Release = append(b.Release, id)
 		l.dropping[id] = now
+		l.sight.toldFreed(id, now)
 	}
 	slices.Sort(b.Release)
 	clear(l.drops)

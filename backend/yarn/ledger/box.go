@@ -136,6 +136,7 @@ func (l *Ledger) drop(b *box) {
 		l.drops[id] = true
 	}
 	if b.phase == held {
+		l.give(b)
 		delete(l.boxes, id)
 	}
 }

@@ -128,7 +128,7 @@ func (l *Ledger) RefuseAll(why string) {
 // snapshot is what the rule is shown of a request.
 func (l *Ledger) snapshot(q *request) gang.Snapshot {
 	s := gang.Snapshot{App: l.App, View: l.sight.view, Need: l.classes(q), Kept: []gang.Holding{l.Master},
-		Nodes: l.sight.nodes, Shares: l.sight.shares, Headroom: l.sight.headroom, Chance: l.sight.chance, Times: l.Gang}
+		Nodes: l.sight.now(), Shares: l.sight.shares, Headroom: l.sight.headroom, Chance: l.sight.chance, Times: l.Gang}
 	for _, id := range l.ids() {
 		b := l.boxes[id]
 		sl := gang.Slot{ID: id, Class: l.roleName(b.class), Node: b.slot.Node, Rack: l.rack(b.slot.Node), At: b.at, Started: b.phase > held}

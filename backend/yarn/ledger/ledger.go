@@ -98,6 +98,7 @@ type sight struct {
 	headroom gang.Size
 	count    int // nodes of the cluster
 	chance   float64
+	freed    []freed
 }
 
 // New starts a ledger with the slots that the journal knows; Registered says
@@ -135,6 +136,7 @@ func (l *Ledger) Events() []backend.Event {
 // Look notes what a look-up found of other gangs.
 func (l *Ledger) Look(v gang.View, nodes []gang.Node, shares []gang.Share, chance float64) {
 	l.sight.view, l.sight.nodes, l.sight.shares, l.sight.chance = v, nodes, shares, chance
+	l.sight.forget(v.At)
 	l.grown = true
 }
 

@@ -26,7 +26,7 @@ type spot struct {
 func (l *Ledger) spots() []*spot {
 	var out []*spot
 	by := map[string]*spot{}
-	for _, n := range l.sight.nodes {
+	for _, n := range l.sight.now() {
 		s := &spot{Node: n, free: n.Capability.Plus(n.Used, -1), has: map[string]int{}}
 		by[n.Name] = s
 		if !l.faults.blocked[n.Name] {
