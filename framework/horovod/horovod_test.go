@@ -1,7 +1,6 @@
 package horovod
 
 import (
-	"fmt"
 	"maps"
 	"os/exec"
 	"slices"
@@ -10,62 +9,29 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/muster-project/muster/framework/frameworktest"
 	"github.com/muster-project/muster/plan"
 	"github.com/muster-project/muster/spec"
 )
 
-func role(name string, n, procs int) spec.NamedRole {
-	return spec.NamedRole{Name: name, Role: spec.Role{
-		Command: spec.Command{Shell: "python train.py"}, Procs: procs, Instances: spec.Count{Min: n, Max: n}}}
-}
+var (
+	role   = frameworktest.Role
+	roster = frameworktest.Roster
+	seen   = frameworktest.Seen
+)
 
 func try(roles ...spec.NamedRole) (*plan.Plan, error) {
-	return plan.Build(&spec.Job{Roles: roles}, Framework{}, plan.Capabilities{}, plan.Options{ID: "m-aaaaaaaaaa"})
+	return frameworktest.Try(Framework{}, roles...)
 }
 
 func build(t *testing.T, roles ...spec.NamedRole) *plan.Plan {
 	t.Helper()
-	p, err := try(roles...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return p
-}
-
-// roster puts two tasks on each node.
-func roster(p *plan.Plan) *plan.Roster {
-	var present []plan.Registration
-	for i, id := range p.Tasks() {
-		host := fmt.Sprintf("10.0.0.%d", i/2)
-		ports := map[string]int{}
-		for n, port := range p.Role(id.Role).Ports {
-			ports[port.Name] = 40000 + 10*i + n
-		}
-		present = append(present, plan.Registration{Task: id, Incarnation: 1, Node: host, Host: host, Ports: ports})
-	}
-	return plan.BuildRoster(p, 1, "start", present, nil)
+	return frameworktest.Build(t, Framework{}, roles...)
 }
 
 func launch(t *testing.T, p *plan.Plan, r *plan.Roster, role string, index int) plan.Launch {
 	t.Helper()
-	l, err := Framework{}.Launch(p, r, plan.TaskID{Role: role, Index: index})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return l
-}
-
-// seen is what a process sees of the variables that are not every task's.
-func seen(l plan.Launch, proc int) map[string]string {
-	out := map[string]string{}
-	for _, env := range []map[string]string{l.Default, l.Env, l.Procs[proc]} {
-		for name, v := range env {
-			if !strings.HasPrefix(name, "MUSTER_") {
-				out[name] = v
-			}
-		}
-	}
-	return out
+	return frameworktest.Launch(t, Framework{}, p, r, plan.TaskID{Role: role, Index: index}.String())
 }
 
 func TestTheVariablesOfAProcess(t *testing.T) {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/muster-project/muster/framework/frameworktest"
 	"github.com/muster-project/muster/plan"
 	"github.com/muster-project/muster/spec"
 )
@@ -20,49 +21,19 @@ func role(name string, n, procs int, command string) spec.NamedRole {
 		Command: spec.Command{Shell: command}, Procs: procs, Instances: spec.Count{Min: n, Max: n}}}
 }
 
+var (
+	registrations = frameworktest.Present
+	torch         = frameworktest.Seen // the variables that are PyTorch's
+)
+
 func build(t *testing.T, roles ...spec.NamedRole) *plan.Plan {
 	t.Helper()
-	p, err := plan.Build(&spec.Job{Roles: roles}, Framework{}, plan.Capabilities{}, plan.Options{ID: "m-aaaaaaaaaa"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return p
-}
-
-// registrations puts two tasks on each node.
-func registrations(p *plan.Plan) []plan.Registration {
-	var out []plan.Registration
-	for i, id := range p.Tasks() {
-		host := fmt.Sprintf("10.0.0.%d", i/2)
-		ports := map[string]int{}
-		for n, port := range p.Role(id.Role).Ports {
-			ports[port.Name] = 40000 + 10*i + n
-		}
-		out = append(out, plan.Registration{Task: id, Incarnation: 1, Node: host, Host: host, Ports: ports})
-	}
-	return out
+	return frameworktest.Build(t, Framework{}, roles...)
 }
 
 func launch(t *testing.T, p *plan.Plan, r *plan.Roster, role string, index int) plan.Launch {
 	t.Helper()
-	l, err := Framework{}.Launch(p, r, plan.TaskID{Role: role, Index: index})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return l
-}
-
-// torch is what a process sees of the variables that are PyTorch's.
-func torch(l plan.Launch, proc int) map[string]string {
-	out := map[string]string{}
-	for _, env := range []map[string]string{l.Default, l.Env, l.Procs[proc]} {
-		for name, v := range env {
-			if !strings.HasPrefix(name, "MUSTER_") {
-				out[name] = v
-			}
-		}
-	}
-	return out
+	return frameworktest.Launch(t, Framework{}, p, r, plan.TaskID{Role: role, Index: index}.String())
 }
 
 func TestTheVariablesOfAProcess(t *testing.T) {

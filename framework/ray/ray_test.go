@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/muster-project/muster/framework/frameworktest"
 	"github.com/muster-project/muster/plan"
 	"github.com/muster-project/muster/spec"
 )
@@ -18,39 +19,19 @@ func role(name string, least, most int, command string) spec.NamedRole {
 }
 
 func try(roles ...spec.NamedRole) (*plan.Plan, error) {
-	return plan.Build(&spec.Job{Roles: roles}, Framework{}, plan.Capabilities{}, plan.Options{ID: "m-aaaaaaaaaa"})
+	return frameworktest.Try(Framework{}, roles...)
 }
 
 func build(t *testing.T, roles ...spec.NamedRole) *plan.Plan {
 	t.Helper()
-	p, err := try(roles...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return p
+	return frameworktest.Build(t, Framework{}, roles...)
 }
 
-// roster puts two tasks on each node.
-func roster(p *plan.Plan) *plan.Roster {
-	var present []plan.Registration
-	for i, id := range p.Tasks() {
-		host := fmt.Sprintf("10.0.0.%d", i/2)
-		ports := map[string]int{}
-		for n, port := range p.Role(id.Role).Ports {
-			ports[port.Name] = 40000 + 20*i + n
-		}
-		present = append(present, plan.Registration{Task: id, Incarnation: 1, Node: host, Host: host, Ports: ports})
-	}
-	return plan.BuildRoster(p, 1, "start", present, nil)
-}
+var roster = frameworktest.Roster
 
 func launch(t *testing.T, p *plan.Plan, r *plan.Roster, role string, index int) plan.Launch {
 	t.Helper()
-	l, err := Framework{}.Launch(p, r, plan.TaskID{Role: role, Index: index})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return l
+	return frameworktest.Launch(t, Framework{}, p, r, plan.TaskID{Role: role, Index: index}.String())
 }
 
 // shape is what a job's roles have become.
@@ -141,8 +122,8 @@ func TestTheLineOfAWorker(t *testing.T) {
 	l := launch(t, p, roster(p), "worker", 1)
 	want := []string{
 		"bash", "${muster.dir}/ray.sh", "worker", "--address=10.0.0.0:40006", "--node-ip-address=10.0.0.1",
-		"--node-manager-port=40040", "--object-manager-port=40041", "--dashboard-agent-grpc-port=40042",
-		"--dashboard-agent-listen-port=40043", "--runtime-env-agent-port=40044", "--metrics-export-port=40045",
+		"--node-manager-port=40020", "--object-manager-port=40021", "--dashboard-agent-grpc-port=40022",
+		"--dashboard-agent-listen-port=40023", "--runtime-env-agent-port=40024", "--metrics-export-port=40025",
 		"--num-cpus=1", "--num-gpus=0", "--object-store-memory=78643200", "--memory=26214400",
 		"--", "bash", "-c", "python driver.py",
 	}
