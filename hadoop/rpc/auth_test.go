@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/muster-project/muster/hadoop/sasl"
 	"github.com/muster-project/muster/hadoop/token"
 )
 
@@ -22,15 +23,15 @@ func TestToken(t *testing.T) {
 	long := strings.Repeat("0123456789abcdef", 4600) // 72 KiB: more than one piece
 	tests := []struct {
 		name, qop, cipher string
-		want              Protection
+		want              sasl.Protection
 	}{
-		{"auth", "auth", "", Authentication},
-		{"no qop at all", "", "", Authentication},
-		{"auth-int", "auth-int", "", Integrity},
-		{"auth-conf by rc4", "auth-conf", allCiphers, Privacy},
-		{"auth-conf by 3des", "auth-conf", "3des,des", Privacy},
-		{"the strongest of all", "auth,auth-int,auth-conf", allCiphers, Privacy},
-		{"the strongest that has a cipher", "auth,auth-int,auth-conf", "des", Integrity},
+		{"auth", "auth", "", sasl.Authentication},
+		{"no qop at all", "", "", sasl.Authentication},
+		{"auth-int", "auth-int", "", sasl.Integrity},
+		{"auth-conf by rc4", "auth-conf", allCiphers, sasl.Privacy},
+		{"auth-conf by 3des", "auth-conf", "3des,des", sasl.Privacy},
+		{"the strongest of all", "auth,auth-int,auth-conf", allCiphers, sasl.Privacy},
+		{"the strongest that has a cipher", "auth,auth-int,auth-conf", "des", sasl.Integrity},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -45,7 +46,7 @@ func TestToken(t *testing.T) {
 			if x := s.contexts[0]; x.UserInfo != nil {
 				t.Errorf("a token's connection claims to be %v", x.UserInfo)
 			}
-			got := Authentication
+			got := sasl.Authentication
 			if l := c.live.p.layer; l != nil {
 				got = l.Protection()
 			}
@@ -62,7 +63,7 @@ func TestAuthentication(t *testing.T) {
 		name   string
 		server *server
 		auth   Auth
-		least  Protection
+		least  sasl.Protection
 		is     error // nil: it must work
 		says   string
 	}{
@@ -70,16 +71,16 @@ func TestAuthentication(t *testing.T) {
 		{name: "nobody", server: &server{simple: true}, says: "neither user nor token"},
 		{name: "simple where a token is wanted", server: &server{auths: digest, token: bobs}, auth: Auth{User: "bob"}, is: AccessControl, says: "Available:[TOKEN]"},
 		{name: "wrong password", server: &server{auths: digest, token: bobs, qop: "auth"}, auth: Auth{Token: stolen}, is: InvalidToken, says: "can't be found"},
-		{name: "a server that does not know the password", server: &server{auths: digest, token: bobs, qop: "auth", liar: true}, auth: Auth{Token: bobs}, is: ErrDigest, says: "does not know"},
+		{name: "a server that does not know the password", server: &server{auths: digest, token: bobs, qop: "auth", liar: true}, auth: Auth{Token: bobs}, is: sasl.ErrDigest, says: "does not know"},
 		{name: "another mechanism", server: &server{auths: []string{"TOKEN SCRAM-SHA-256", "KERBEROS GSSAPI"}}, auth: Auth{Token: bobs}, is: ErrNoMethod, says: "the server offers TOKEN by SCRAM-SHA-256, KERBEROS by GSSAPI; there is a token of kind RM_DELEGATION_TOKEN"},
 		{name: "a server that wants no proof", server: &server{}, auth: Auth{User: "bob", Token: bobs}, is: ErrNoMethod, says: "not allowed"},
 		{name: "a server that wants no proof, allowed", server: &server{}, auth: Auth{User: "bob", Token: bobs, Fallback: true}},
 		{name: "simple among others", server: &server{auths: []string{"KERBEROS GSSAPI", "SIMPLE "}}, auth: Auth{User: "bob", Token: bobs}, is: ErrNoMethod, says: "KERBEROS by GSSAPI, SIMPLE"},
 		{name: "simple among others, allowed", server: &server{auths: []string{"KERBEROS GSSAPI", "SIMPLE "}}, auth: Auth{User: "bob", Token: bobs, Fallback: true}},
-		{name: "too weak", server: &server{auths: digest, token: bobs, qop: "auth-int"}, auth: Auth{Token: bobs}, least: Privacy, is: ErrProtection, says: "offers auth-int"},
-		{name: "just enough", server: &server{auths: digest, token: bobs, qop: "auth-int"}, auth: Auth{Token: bobs}, least: Integrity},
-		{name: "an answer outside integrity", server: &server{auths: digest, token: bobs, qop: "auth-int", bare: true}, auth: Auth{Token: bobs}, is: ErrProtection, says: "outside the agreed protection"},
-		{name: "an answer outside privacy", server: &server{auths: digest, token: bobs, qop: "auth-conf", cipher: "rc4", bare: true}, auth: Auth{Token: bobs}, is: ErrProtection, says: "outside the agreed protection"},
+		{name: "too weak", server: &server{auths: digest, token: bobs, qop: "auth-int"}, auth: Auth{Token: bobs}, least: sasl.Privacy, is: sasl.ErrProtection, says: "offers auth-int"},
+		{name: "just enough", server: &server{auths: digest, token: bobs, qop: "auth-int"}, auth: Auth{Token: bobs}, least: sasl.Integrity},
+		{name: "an answer outside integrity", server: &server{auths: digest, token: bobs, qop: "auth-int", bare: true}, auth: Auth{Token: bobs}, is: sasl.ErrProtection, says: "outside the agreed protection"},
+		{name: "an answer outside privacy", server: &server{auths: digest, token: bobs, qop: "auth-conf", cipher: "rc4", bare: true}, auth: Auth{Token: bobs}, is: sasl.ErrProtection, says: "outside the agreed protection"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -106,7 +107,7 @@ func TestAuthentication(t *testing.T) {
 // mute is a Kerberos without a ticket.
 type mute struct{}
 
-func (mute) Start(_ context.Context, address, protocol, id string) (Mechanism, error) {
+func (mute) Start(_ context.Context, address, protocol, id string) (sasl.Mechanism, error) {
 	if address != "a:1" || protocol != "" || id != "default" {
 		return nil, errors.New("not as the server says")
 	}
@@ -144,27 +145,5 @@ func TestNonsense(t *testing.T) {
 				t.Errorf("got %v, want %v", err, ErrProtocol)
 			}
 		})
-	}
-}
-
-func TestParseProtection(t *testing.T) {
-	tests := []struct {
-		in   string
-		want Protection
-		bad  bool
-	}{
-		{in: "", want: Authentication},
-		{in: "authentication", want: Authentication},
-		{in: "integrity", want: Integrity},
-		{in: " Privacy ", want: Privacy},
-		{in: "privacy, integrity", want: Integrity},
-		{in: "privacy,integrity,authentication", want: Authentication},
-		{in: "secret", bad: true},
-	}
-	for _, tt := range tests {
-		got, err := ParseProtection(tt.in)
-		if got != tt.want || (err != nil) != tt.bad {
-			t.Errorf("%q: got %v, %v", tt.in, got, err)
-		}
 	}
 }

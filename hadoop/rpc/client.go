@@ -13,6 +13,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/muster-project/muster/hadoop/pb/ipcpb"
+	"github.com/muster-project/muster/hadoop/sasl"
 )
 
 // Config is what a Client needs; Addresses, Protocol and Auth must be set.
@@ -26,8 +27,8 @@ type Config struct {
 	// Auth is asked before each connection, so that a renewed token is used.
 	Auth func(context.Context) (Auth, error)
 	// Least is the weakest protection that is accepted where who calls is proven
-	// by token or Kerberos; see ParseProtection. SIMPLE has no protection.
-	Least Protection
+	// by token or Kerberos; see sasl.ParseProtection. SIMPLE has no protection.
+	Least sasl.Protection
 
 	Retry   Retry
 	Timeout time.Duration // for one try, from sending to its answer; 1 min when 0

@@ -17,6 +17,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/muster-project/muster/hadoop/pb/ipcpb"
+	"github.com/muster-project/muster/hadoop/sasl"
 	"github.com/muster-project/muster/hadoop/token"
 )
 
@@ -125,7 +126,7 @@ type served struct {
 	nc     net.Conn
 	in     *bufio.Reader
 	number int
-	layer  *digestLayer
+	layer  sasl.Layer
 	plain  bytes.Buffer
 	group  sync.WaitGroup
 	mu     sync.Mutex // writing
@@ -186,13 +187,12 @@ func (c *served) sasl() error {
 	if len(c.s.auths) == 0 {
 		return c.sendSasl(&ipcpb.RpcSasl{State: ipcpb.RpcSasl_SUCCESS.Enum()})
 	}
-	const nonce = "bm9uY2U="
 	offer := &ipcpb.RpcSasl{State: ipcpb.RpcSasl_NEGOTIATE.Enum()}
 	for _, a := range c.s.auths {
 		method, mechanism, _ := strings.Cut(a, " ")
 		o := &ipcpb.RpcSasl_Auth{Method: &method, Mechanism: &mechanism, Protocol: proto.String(""), ServerId: proto.String("default")}
-		if mechanism == mechanismDigest {
-			o.Challenge = fmt.Appendf(nil, `realm="default",nonce="%s",qop="%s",charset=utf-8,cipher="%s",algorithm=md5-sess`, nonce, c.s.qop, c.s.cipher)
+		if mechanism == sasl.DigestMD5 {
+			o.Challenge = c.s.offer().Challenge()
 		}
 		offer.Auths = append(offer.Auths, o)
 	}
@@ -206,36 +206,34 @@ func (c *served) sasl() error {
 	if m.GetAuths()[0].GetMethod() != methodToken {
 		return nil
 	}
-	return c.digest(nonce, string(m.GetToken()))
+	return c.digest(m.GetToken())
 }
 
 // digest checks the client's response and proves the server.
-func (c *served) digest(nonce, response string) error {
-	p, err := directives(response)
+func (c *served) digest(response []byte) error {
+	t := c.s.token
+	user, password := base64.StdEncoding.EncodeToString(t.Identifier), base64.StdEncoding.EncodeToString(t.Password)
+	claimed, err := c.s.offer().Claimed(response)
 	if err != nil {
 		return err
 	}
-	t := c.s.token
-	user, password := base64.StdEncoding.EncodeToString(t.Identifier), base64.StdEncoding.EncodeToString(t.Password)
-	ha1 := digestHA1(user, "default", password, nonce, first(p, "cnonce"))
-	proof := func(verb string) string {
-		return digestResponse(ha1, nonce, first(p, "cnonce"), first(p, "qop"), verb, "/default")
-	}
-	if first(p, "username") != user || first(p, "response") != proof("AUTHENTICATE") {
+	last, layer, err := c.s.offer().Check(response, password)
+	if claimed != user || errors.Is(err, sasl.ErrDigest) {
 		return c.refuse(InvalidToken, "token (for bob) can't be found in cache")
 	}
-	last := "rspauth=" + proof("")
+	if err != nil {
+		return err
+	}
+	c.layer = layer
 	if c.s.liar {
-		last = "rspauth=" + proof("AUTHENTICATE")
+		last = []byte("rspauth=" + strings.Repeat("0", 32))
 	}
-	for level, name := range qops {
-		if name == first(p, "qop") && level > Authentication {
-			if c.layer, err = newDigestLayer(ha1, level, first(p, "cipher"), 1<<20, true); err != nil {
-				return err
-			}
-		}
-	}
-	return c.sendSasl(&ipcpb.RpcSasl{State: ipcpb.RpcSasl_SUCCESS.Enum(), Token: []byte(last)})
+	return c.sendSasl(&ipcpb.RpcSasl{State: ipcpb.RpcSasl_SUCCESS.Enum(), Token: last})
+}
+
+// offer is what it wants of a token.
+func (s *server) offer() sasl.Offer {
+	return sasl.Offer{Realm: "default", Nonce: "bm9uY2U=", QOP: s.qop, Cipher: s.cipher, URI: "/default"}
 }
 
 // read gives the next frame, unwrapped; a client that does not wrap is refused.

@@ -10,6 +10,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/muster-project/muster/hadoop/pb/ipcpb"
+	"github.com/muster-project/muster/hadoop/sasl"
 )
 
 // The seven bytes that a connection begins with: magic, version, service class,
@@ -23,7 +24,7 @@ func preamble(auth byte) []byte { return []byte{'h', 'r', 'p', 'c', 9, 0, auth} 
 
 // handshake proves who calls and sends the connection context. It ends early
 // when ctx does.
-func handshake(ctx context.Context, nc net.Conn, address, protocol string, clientID []byte, a Auth, least Protection) (*pipe, error) {
+func handshake(ctx context.Context, nc net.Conn, address, protocol string, clientID []byte, a Auth, least sasl.Protection) (*pipe, error) {
 	stop := context.AfterFunc(ctx, func() { _ = nc.SetDeadline(time.Unix(1, 0)) })
 	p, err := shake(ctx, nc, address, protocol, clientID, a, least)
 	if !stop() && err == nil {
@@ -35,25 +36,25 @@ func handshake(ctx context.Context, nc net.Conn, address, protocol string, clien
 	return p, err
 }
 
-func shake(ctx context.Context, nc net.Conn, address, protocol string, clientID []byte, a Auth, least Protection) (*pipe, error) {
+func shake(ctx context.Context, nc net.Conn, address, protocol string, clientID []byte, a Auth, least sasl.Protection) (*pipe, error) {
 	if a.Token == nil && a.Kerberos == nil && a.User == "" {
 		return nil, &setupError{errors.New("there is neither user nor token to call with")}
 	}
 	p := newPipe(nc, address)
-	method, sasl := methodSimple, byte(authNone)
+	method, proof := methodSimple, byte(authNone)
 	if a.Token != nil || a.Kerberos != nil {
-		sasl = authSasl
+		proof = authSasl
 	}
-	if _, err := p.out.Write(preamble(sasl)); err != nil {
+	if _, err := p.out.Write(preamble(proof)); err != nil {
 		return nil, err
 	}
-	if sasl == authSasl {
+	if proof == authSasl {
 		x := &exchange{
 			address: address, auth: a, least: least,
 			send:    func(s *ipcpb.RpcSasl) error { return p.send(header(callSasl, nil, -1), s) },
 			receive: p.readSasl,
 		}
-		var layer Layer
+		var layer sasl.Layer
 		var err error
 		if method, layer, err = x.run(ctx); err != nil {
 			return nil, fmt.Errorf("authentication: %w", err)

@@ -18,6 +18,7 @@ import (
 
 	"github.com/muster-project/muster/hadoop/conf"
 	"github.com/muster-project/muster/hadoop/pb/yarnpb"
+	"github.com/muster-project/muster/hadoop/sasl"
 	"github.com/muster-project/muster/hadoop/token"
 )
 
@@ -123,22 +124,22 @@ func TestLiveFailover(t *testing.T) {
 
 func TestLiveProofs(t *testing.T) {
 	var none yarnpb.RegisterResponse
-	register := func(a Auth, least Protection) error {
+	register := func(a Auth, least sasl.Protection) error {
 		c := live(t, Config{Addresses: addresses(t, conf.RMScheduler), Protocol: forMasters, Auth: as(a), Least: least, Retry: Never})
 		return c.Once(t.Context(), "registerApplicationMaster", &yarnpb.RegisterRequest{}, &none)
 	}
-	if err := register(Auth{User: "alice"}, Authentication); !errors.Is(err, AccessControl) || !strings.Contains(err.Error(), "Available:[TOKEN]") {
+	if err := register(Auth{User: "alice"}, sasl.Authentication); !errors.Is(err, AccessControl) || !strings.Contains(err.Error(), "Available:[TOKEN]") {
 		t.Errorf("without proof: %v", err)
 	}
 	forged := master(t)
 	forged.Password = []byte("guess")
-	if err := register(Auth{Token: forged}, Authentication); err == nil {
+	if err := register(Auth{Token: forged}, sasl.Authentication); err == nil {
 		t.Error("a forged token was taken")
 	} else {
 		t.Log("a forged token:", err)
 	}
 	offered := strongest(t)
-	if err := register(Auth{Token: master(t)}, Privacy); offered < Privacy && !errors.Is(err, ErrProtection) {
+	if err := register(Auth{Token: master(t)}, sasl.Privacy); offered < sasl.Privacy && !errors.Is(err, sasl.ErrProtection) {
 		t.Errorf("privacy where the server offers %v: %v", offered, err)
 	} else {
 		t.Log("privacy wanted:", err)
@@ -146,11 +147,11 @@ func TestLiveProofs(t *testing.T) {
 }
 
 // strongest is what the cluster offers.
-func strongest(t *testing.T) Protection {
+func strongest(t *testing.T) sasl.Protection {
 	t.Helper()
-	best := Authentication
+	best := sasl.Authentication
 	for _, word := range site(t).Strings("hadoop.rpc.protection") {
-		p, err := ParseProtection(word)
+		p, err := sasl.ParseProtection(word)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -227,9 +228,9 @@ func (p *tap) Write(b []byte) (int, error) {
 func TestLiveToken(t *testing.T) {
 	for _, list := range [][]string{{"rc4", "3des"}, {"3des"}} {
 		t.Run(fmt.Sprint(list), func(t *testing.T) {
-			saved := ciphers
-			ciphers = list
-			t.Cleanup(func() { ciphers = saved })
+			saved := sasl.Ciphers
+			sasl.Ciphers = list
+			t.Cleanup(func() { sasl.Ciphers = saved })
 			want := strongest(t)
 			var tap tap
 			c := live(t, Config{Addresses: addresses(t, conf.RMScheduler), Protocol: forMasters, Least: want,
@@ -239,7 +240,7 @@ func TestLiveToken(t *testing.T) {
 				Host: proto.String("localhost"), RpcPort: proto.Int32(0), TrackingUrl: proto.String("")}, &registered); err != nil {
 				t.Fatal(err)
 			}
-			got := Authentication
+			got := sasl.Authentication
 			if l := c.live.p.layer; l != nil {
 				got = l.Protection()
 			}
@@ -256,7 +257,7 @@ func TestLiveToken(t *testing.T) {
 			if err := c.Call(t.Context(), "allocate", large, &answer); err != nil || answer.GetResponseId() != 1 {
 				t.Fatalf("got %v, %v", &answer, err)
 			}
-			if seen := bytes.Contains(tap.sent, []byte("node-000000.example.org")); seen == (want == Privacy) {
+			if seen := bytes.Contains(tap.sent, []byte("node-000000.example.org")); seen == (want == sasl.Privacy) {
 				t.Errorf("the request can be read on the wire: %v, with %v", seen, want)
 			}
 			done := &yarnpb.FinishRequest{FinalStatus: yarnpb.FinalStatus_APP_SUCCEEDED.Enum()}

@@ -10,6 +10,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/muster-project/muster/hadoop/pb/ipcpb"
+	"github.com/muster-project/muster/hadoop/sasl"
 )
 
 // pipe carries frames over a connection, wrapped once a layer is on. One
@@ -19,7 +20,7 @@ type pipe struct {
 	in      *bufio.Reader
 	out     *bufio.Writer
 	address string
-	layer   Layer // nil: frames go as they are
+	layer   sasl.Layer // nil: frames go as they are
 	plain   bytes.Buffer
 }
 
@@ -28,8 +29,8 @@ func newPipe(nc net.Conn, address string) *pipe {
 }
 
 // protect turns a layer on for everything that follows.
-func (p *pipe) protect(l Layer) {
-	if l != nil && l.Protection() > Authentication {
+func (p *pipe) protect(l sasl.Layer) {
+	if l != nil && l.Protection() > sasl.Authentication {
 		p.layer = l
 	}
 }
@@ -111,7 +112,7 @@ func (p *pipe) unwrap() error {
 		return err
 	}
 	if s.GetState() != ipcpb.RpcSasl_WRAP {
-		return fmt.Errorf("%w: the server sent %v outside the agreed protection", ErrProtection, s.GetState())
+		return fmt.Errorf("%w: the server sent %v outside the agreed protection", sasl.ErrProtection, s.GetState())
 	}
 	b, err := p.layer.Unwrap(s.GetToken())
 	if err != nil {
@@ -133,7 +134,7 @@ func (p *pipe) readSasl() (*ipcpb.RpcSasl, error) {
 	}
 	call := int32(h.GetCallId())
 	if p.layer != nil && call != callSasl {
-		return nil, fmt.Errorf("%w: the server sent an answer to call %d outside the agreed protection", ErrProtection, call)
+		return nil, fmt.Errorf("%w: the server sent an answer to call %d outside the agreed protection", sasl.ErrProtection, call)
 	}
 	if err := remote(&h, p.address); err != nil {
 		return nil, err

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"time"
+
+	"github.com/muster-project/muster/hadoop/sasl"
 )
 
 // Retry says how long a call is repeated. The zero value stands for: one minute,
@@ -71,7 +73,7 @@ func judge(ctx context.Context, err error) verdict {
 	switch {
 	case ctx.Err() != nil, errors.Is(err, ErrClosed), is[*authError](err), is[*requestError](err), is[*setupError](err):
 		return giveUp
-	case errors.Is(err, ErrProtection), errors.Is(err, ErrDigest), errors.Is(err, ErrNoMethod), errors.Is(err, ErrProtocol):
+	case errors.Is(err, sasl.ErrProtection), errors.Is(err, sasl.ErrDigest), errors.Is(err, ErrNoMethod), errors.Is(err, ErrProtocol):
 		return giveUp
 	case errors.Is(err, Standby), errors.Is(err, ObserverRetry):
 		return refused

@@ -2,11 +2,14 @@ package rpc
 
 import (
 	"context"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"strings"
 
 	"github.com/muster-project/muster/hadoop/pb/ipcpb"
+	"github.com/muster-project/muster/hadoop/sasl"
+	"github.com/muster-project/muster/hadoop/token"
 )
 
 // The methods of Hadoop's SASL exchange.
@@ -26,14 +29,14 @@ const maxRounds = 16
 type exchange struct {
 	address string
 	auth    Auth
-	least   Protection
+	least   sasl.Protection
 	send    func(*ipcpb.RpcSasl) error
 	receive func() (*ipcpb.RpcSasl, error)
 }
 
 // run negotiates and returns the method that was agreed and the layer, nil for
 // SIMPLE.
-func (x *exchange) run(ctx context.Context) (method string, layer Layer, err error) {
+func (x *exchange) run(ctx context.Context) (method string, layer sasl.Layer, err error) {
 	if err := x.send(&ipcpb.RpcSasl{State: ipcpb.RpcSasl_NEGOTIATE.Enum()}); err != nil {
 		return "", nil, err
 	}
@@ -72,7 +75,7 @@ func (x *exchange) run(ctx context.Context) (method string, layer Layer, err err
 
 // choose picks a method: token, then Kerberos, then nothing where that is
 // allowed. A nil mechanism is SIMPLE.
-func (x *exchange) choose(ctx context.Context, offers []*ipcpb.RpcSasl_Auth) (*ipcpb.RpcSasl_Auth, Mechanism, error) {
+func (x *exchange) choose(ctx context.Context, offers []*ipcpb.RpcSasl_Auth) (*ipcpb.RpcSasl_Auth, sasl.Mechanism, error) {
 	find := func(method, mechanism string) *ipcpb.RpcSasl_Auth {
 		for _, o := range offers {
 			if o.GetMethod() == method && (mechanism == "" || o.GetMechanism() == mechanism) {
@@ -81,8 +84,8 @@ func (x *exchange) choose(ctx context.Context, offers []*ipcpb.RpcSasl_Auth) (*i
 		}
 		return nil
 	}
-	if o := find(methodToken, mechanismDigest); o != nil && x.auth.Token != nil {
-		return o, newDigest(x.auth.Token, o.GetProtocol(), o.GetServerId(), x.least), nil
+	if o := find(methodToken, sasl.DigestMD5); o != nil && x.auth.Token != nil {
+		return o, digest(x.auth.Token, o, x.least).Start(), nil
 	}
 	if o := find(methodKerberos, "GSSAPI"); o != nil && x.auth.Kerberos != nil {
 		m, err := x.auth.Kerberos.Start(ctx, x.address, o.GetProtocol(), o.GetServerId())
@@ -103,6 +106,17 @@ func (x *exchange) fallback(offers string) error {
 		return nil
 	}
 	return fmt.Errorf("%w: the server offers %s; there is %s, and going without proof is not allowed", ErrNoMethod, offers, x.have())
+}
+
+// digest is how a token is proven: its identifier is the user's name and its
+// password the user's, both in base64.
+func digest(t *token.Token, o *ipcpb.RpcSasl_Auth, least sasl.Protection) sasl.Digest {
+	return sasl.Digest{
+		User:     base64.StdEncoding.EncodeToString(t.Identifier),
+		Password: base64.StdEncoding.EncodeToString(t.Password),
+		URI:      o.GetProtocol() + "/" + o.GetServerId(),
+		Least:    least,
+	}
 }
 
 func (x *exchange) have() string {
@@ -135,7 +149,7 @@ func offered(offers []*ipcpb.RpcSasl_Auth) string {
 }
 
 // finish answers challenges until the server is content and so are we.
-func (x *exchange) finish(mech Mechanism) (Layer, error) {
+func (x *exchange) finish(mech sasl.Mechanism) (sasl.Layer, error) {
 	for range maxRounds {
 		s, err := x.receive()
 		if err != nil {
@@ -160,7 +174,7 @@ func (x *exchange) finish(mech Mechanism) (Layer, error) {
 }
 
 // agreed checks the server's last word, which may carry its own proof.
-func (x *exchange) agreed(mech Mechanism, last []byte) (Layer, error) {
+func (x *exchange) agreed(mech sasl.Mechanism, last []byte) (sasl.Layer, error) {
 	if last != nil {
 		if _, err := mech.Step(last); err != nil {
 			return nil, err
@@ -171,7 +185,7 @@ func (x *exchange) agreed(mech Mechanism, last []byte) (Layer, error) {
 		return nil, err
 	}
 	if layer.Protection() < x.least {
-		return nil, fmt.Errorf("%w: %v was agreed, %v is the least allowed", ErrProtection, layer.Protection(), x.least)
+		return nil, fmt.Errorf("%w: %v was agreed, %v is the least allowed", sasl.ErrProtection, layer.Protection(), x.least)
 	}
 	return layer, nil
 }

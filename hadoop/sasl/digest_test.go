@@ -1,4 +1,4 @@
-package rpc
+package sasl
 
 import (
 	"bufio"
@@ -11,8 +11,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
-
-	"github.com/muster-project/muster/hadoop/token"
 )
 
 // The example of RFC 2831, section 4.
@@ -85,7 +83,7 @@ func TestDigestAsAJVM(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			d := newDigest(&token.Token{Identifier: []byte("identifier"), Password: []byte("password")}, "", "default", Authentication)
+			d := Digest{User: "aWRlbnRpZmllcg==", Password: "cGFzc3dvcmQ=", URI: "/default"}.start()
 			d.cnonce = first(theirs, "cnonce")
 			response, err := d.Step([]byte(x.challenge))
 			if err != nil {
@@ -148,7 +146,7 @@ func TestDigestRefuses(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			d := newDigest(&token.Token{}, "", "default", tt.least)
+			d := Digest{URI: "/default", Least: tt.least}.Start()
 			_, err := d.Step([]byte(tt.challenge))
 			if !errors.Is(err, tt.want) || !strings.Contains(err.Error(), tt.says) {
 				t.Errorf("got %v, want %v with %q", err, tt.want, tt.says)
@@ -156,7 +154,7 @@ func TestDigestRefuses(t *testing.T) {
 		})
 	}
 	t.Run("a server without the password", func(t *testing.T) {
-		d := newDigest(&token.Token{}, "", "default", Authentication)
+		d := Digest{URI: "/default"}.Start()
 		if _, err := d.Step([]byte(good)); err != nil {
 			t.Fatal(err)
 		}

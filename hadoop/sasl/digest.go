@@ -1,23 +1,19 @@
-package rpc
+package sasl
 
 import (
 	"crypto/md5"
 	"crypto/rand"
 	"crypto/subtle"
-	"encoding/base64"
 	"encoding/hex"
 	"errors"
 	"fmt"
 	"slices"
 	"strconv"
 	"strings"
-
-	"github.com/muster-project/muster/hadoop/token"
 )
 
-// mechanismDigest is how a TOKEN is proven: RFC 2831, where the user name is the
-// token's identifier and the password the token's, both in base64.
-const mechanismDigest = "DIGEST-MD5"
+// DigestMD5 is the mechanism's name: RFC 2831.
+const DigestMD5 = "DIGEST-MD5"
 
 // ErrDigest is the identity of an exchange that did not prove what it should:
 // either side has the wrong password, or the other speaks nonsense.
@@ -27,12 +23,24 @@ var ErrDigest = errors.New("digest-md5")
 // a whole answer in one piece all the same.
 const ownBuffer = 64 << 10
 
-// digestMD5 is the client's half of one DIGEST-MD5 exchange.
+// Digest is what a client proves with, and what it asks of the server.
+type Digest struct {
+	// User and Password are, with a token, its identifier and its password in base64.
+	User, Password string
+	// URI is service/host, such as "/default" in Hadoop's calls.
+	URI string
+	// Least is the weakest protection that will do; the strongest one offered is
+	// taken, up to Most if that is set.
+	Least Protection
+	Most  *Protection
+	// Ciphers for privacy, the preferred first; nil for all that there are here.
+	Ciphers []string
+}
+
+// digestMD5 is the client's half of one exchange.
 type digestMD5 struct {
-	user, password string
-	uri            string
-	least          Protection
-	cnonce         string
+	Digest
+	cnonce string
 
 	state digestState
 	want  string // what the server must answer to prove that it has the password
@@ -47,14 +55,14 @@ const (
 	digestDone
 )
 
-func newDigest(t *token.Token, protocol, serverID string, least Protection) *digestMD5 {
-	return &digestMD5{
-		user:     base64.StdEncoding.EncodeToString(t.Identifier),
-		password: base64.StdEncoding.EncodeToString(t.Password),
-		uri:      protocol + "/" + serverID,
-		least:    least,
-		cnonce:   rand.Text(),
+// Start begins an exchange.
+func (d Digest) Start() Mechanism { return d.start() }
+
+func (d Digest) start() *digestMD5 {
+	if d.Ciphers == nil {
+		d.Ciphers = Ciphers
 	}
+	return &digestMD5{Digest: d, cnonce: rand.Text()}
 }
 
 // Step answers the server's challenge, then checks its proof.
@@ -73,7 +81,7 @@ func (d *digestMD5) Step(in []byte) ([]byte, error) {
 			return nil, fmt.Errorf("%w: %w", ErrDigest, err)
 		}
 		if subtle.ConstantTimeCompare([]byte(first(p, "rspauth")), []byte(d.want)) != 1 {
-			return nil, fmt.Errorf("%w: the server does not know the token's password", ErrDigest)
+			return nil, fmt.Errorf("%w: the server does not know the password", ErrDigest)
 		}
 		d.state = digestDone
 		return nil, nil
@@ -120,14 +128,14 @@ func (d *digestMD5) respond(challenge string) ([]byte, error) {
 		}
 	}
 	qop := qops[level]
-	ha1 := digestHA1(d.user, realm, d.password, nonce, d.cnonce)
-	proof := func(verb string) string { return digestResponse(ha1, nonce, d.cnonce, qop, verb, d.uri) }
+	ha1 := digestHA1(d.User, realm, d.Password, nonce, d.cnonce)
+	proof := func(verb string) string { return digestResponse(ha1, nonce, d.cnonce, qop, verb, d.URI) }
 	d.want = proof("")
 	if d.layer, err = newDigestLayer(ha1, level, cipher, max, false); err != nil {
 		return nil, err
 	}
-	out := []string{"charset=utf-8", "username=" + quote(d.user), "realm=" + quote(realm), "nonce=" + quote(nonce),
-		"nc=" + digestCount, "cnonce=" + quote(d.cnonce), "digest-uri=" + quote(d.uri),
+	out := []string{"charset=utf-8", "username=" + quote(d.User), "realm=" + quote(realm), "nonce=" + quote(nonce),
+		"nc=" + digestCount, "cnonce=" + quote(d.cnonce), "digest-uri=" + quote(d.URI),
 		"maxbuf=" + strconv.Itoa(ownBuffer), "response=" + proof("AUTHENTICATE"), "qop=" + qop}
 	if cipher != "" {
 		out = append(out, "cipher="+quote(cipher))
@@ -138,9 +146,9 @@ func (d *digestMD5) respond(challenge string) ([]byte, error) {
 // qops are the names of the levels in this mechanism.
 var qops = map[Protection]string{Authentication: "auth", Integrity: "auth-int", Privacy: "auth-conf"}
 
-// ciphers that there are here, the preferred first. rc4 is what every JVM had;
+// Ciphers that there are here, the preferred first. rc4 is what every JVM had;
 // one in FIPS mode offers 3des alone.
-var ciphers = []string{"rc4", "3des"}
+var Ciphers = []string{"rc4", "3des"}
 
 // pick takes the strongest level that the server offers, and a cipher for it.
 func (d *digestMD5) pick(p map[string][]string) (Protection, string, error) {
@@ -149,14 +157,18 @@ func (d *digestMD5) pick(p map[string][]string) (Protection, string, error) {
 		offer = []string{"auth"} // the default of RFC 2831
 	}
 	known := tokens(p["cipher"])
-	for level := Privacy; level >= d.least; level-- {
+	most := Privacy
+	if d.Most != nil {
+		most = max(*d.Most, d.Least)
+	}
+	for level := most; level >= d.Least; level-- {
 		if !slices.Contains(offer, qops[level]) {
 			continue
 		}
 		if level != Privacy {
 			return level, "", nil
 		}
-		for _, c := range ciphers {
+		for _, c := range d.Ciphers {
 			if slices.Contains(known, c) {
 				return level, c, nil
 			}
@@ -164,9 +176,9 @@ func (d *digestMD5) pick(p map[string][]string) (Protection, string, error) {
 	}
 	have := strings.Join(offer, ", ")
 	if slices.Contains(offer, qops[Privacy]) {
-		have += fmt.Sprintf(" with ciphers %s, but known are %s", strings.Join(known, ", "), strings.Join(ciphers, ", "))
+		have += fmt.Sprintf(" with ciphers %s, but known are %s", strings.Join(known, ", "), strings.Join(d.Ciphers, ", "))
 	}
-	return 0, "", fmt.Errorf("%w: the server offers %s; the least allowed is %v (%s)", ErrProtection, have, d.least, qops[d.least])
+	return 0, "", fmt.Errorf("%w: the server offers %s; the least allowed is %v (%s)", ErrProtection, have, d.Least, qops[d.Least])
 }
 
 // digestCount is the nonce count: each exchange has a nonce of its own.
