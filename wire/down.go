@@ -32,6 +32,12 @@ func directiveDown(d Directive) *pb.Down {
 	case d.Signal != nil:
 		s := d.Signal
 		return &pb.Down{Kind: &pb.Down_Signal{Signal: &pb.Signal{Request: s.Request, Incarnation: int64(s.Incarnation), Signal: s.Signal}}}
+	case d.Preempt != nil:
+		p := d.Preempt
+		return &pb.Down{Kind: &pb.Down_Preempt{Preempt: &pb.Preempt{Incarnation: int64(p.Incarnation), Signal: p.Signal,
+			Before: int64(p.Before), Deadline: nanos(p.Deadline), Reason: p.Reason}}}
+	case d.Credentials != nil:
+		return &pb.Down{Kind: &pb.Down_Credentials{Credentials: &pb.Credentials{Serial: d.Credentials.Serial, Data: d.Credentials.Data}}}
 	case d.Quit != nil:
 		return &pb.Down{Kind: &pb.Down_Quit{Quit: &pb.Quit{Reason: d.Quit.Reason}}}
 	case d.OpenLog != nil:
@@ -62,6 +68,12 @@ func directiveIn(d *pb.Down) (Directive, bool) {
 	case *pb.Down_Signal:
 		s := k.Signal
 		return Directive{Signal: &Signal{Request: s.GetRequest(), Incarnation: int(s.GetIncarnation()), Signal: s.GetSignal()}}, true
+	case *pb.Down_Preempt:
+		p := k.Preempt
+		return Directive{Preempt: &Preempt{Incarnation: int(p.GetIncarnation()), Signal: p.GetSignal(), Before: span(p.GetBefore()),
+			Deadline: moment(p.GetDeadline()), Reason: p.GetReason()}}, true
+	case *pb.Down_Credentials:
+		return Directive{Credentials: &Credentials{Serial: k.Credentials.GetSerial(), Data: k.Credentials.GetData()}}, true
 	case *pb.Down_Quit:
 		return Directive{Quit: &Quit{Reason: k.Quit.GetReason()}}, true
 	case *pb.Down_OpenLog:

@@ -63,12 +63,14 @@ type Message struct {
 // Directive goes down, from coordinator to executor. Exactly one field is set.
 // Every directive may be repeated: it is judged by Incarnation and Term.
 type Directive struct {
-	Prepare *Prepare
-	Start   *Start
-	Stop    *Stop
-	Signal  *Signal
-	Quit    *Quit
-	OpenLog *OpenLog
+	Prepare     *Prepare
+	Start       *Start
+	Stop        *Stop
+	Signal      *Signal
+	Preempt     *Preempt
+	Credentials *Credentials
+	Quit        *Quit
+	OpenLog     *OpenLog
 }
 
 // Prepare tells an executor to localise and to hold ports for an incarnation.
@@ -149,6 +151,25 @@ type Signal struct {
 type Signalled struct {
 	Request string
 	Error   string
+}
+
+// Preempt tells an executor that its slot will be taken away at a time. The task
+// is told by a signal, and finds the time in its deadline file; it goes on until
+// it ends by itself or the slot does.
+type Preempt struct {
+	Incarnation int
+	Signal      string        // none: the file alone
+	Before      time.Duration // the signal comes so long before the deadline, or at once if that is too late
+	Deadline    time.Time     // on the coordinator's clock; zero: the slot stays, the file goes
+	Reason      string
+}
+
+// Credentials replace what an executor logs in to storage with, and what its task
+// finds in its token file. Data is a file of Hadoop tokens; an older Serial than
+// the one at hand is passed over.
+type Credentials struct {
+	Serial int64
+	Data   []byte
 }
 
 // Quit tells an executor to end its tree and itself. It is the last directive.

@@ -255,6 +255,8 @@ type Down struct {
 	//	*Down_OpenLog
 	//	*Down_Nudge
 	//	*Down_Call
+	//	*Down_Preempt
+	//	*Down_Credentials
 	Kind          isDown_Kind `protobuf_oneof:"kind"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -396,6 +398,24 @@ func (x *Down) GetCall() *Call {
 	return nil
 }
 
+func (x *Down) GetPreempt() *Preempt {
+	if x != nil {
+		if x, ok := x.Kind.(*Down_Preempt); ok {
+			return x.Preempt
+		}
+	}
+	return nil
+}
+
+func (x *Down) GetCredentials() *Credentials {
+	if x != nil {
+		if x, ok := x.Kind.(*Down_Credentials); ok {
+			return x.Credentials
+		}
+	}
+	return nil
+}
+
 type isDown_Kind interface {
 	isDown_Kind()
 }
@@ -444,6 +464,14 @@ type Down_Call struct {
 	Call *Call `protobuf:"bytes,11,opt,name=call,oneof"`
 }
 
+type Down_Preempt struct {
+	Preempt *Preempt `protobuf:"bytes,12,opt,name=preempt,oneof"`
+}
+
+type Down_Credentials struct {
+	Credentials *Credentials `protobuf:"bytes,13,opt,name=credentials,oneof"`
+}
+
 func (*Down_Refusal) isDown_Kind() {}
 
 func (*Down_Welcome) isDown_Kind() {}
@@ -465,6 +493,10 @@ func (*Down_OpenLog) isDown_Kind() {}
 func (*Down_Nudge) isDown_Kind() {}
 
 func (*Down_Call) isDown_Kind() {}
+
+func (*Down_Preempt) isDown_Kind() {}
+
+func (*Down_Credentials) isDown_Kind() {}
 
 type Hello struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -2150,6 +2182,136 @@ func (x *Signal) GetSignal() string {
 	return ""
 }
 
+// Preempt says when the slot will be taken away; without a time it will not be.
+type Preempt struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Incarnation   int64                  `protobuf:"varint,1,opt,name=incarnation" json:"incarnation,omitempty"`
+	Signal        string                 `protobuf:"bytes,2,opt,name=signal" json:"signal,omitempty"`
+	Before        int64                  `protobuf:"varint,3,opt,name=before" json:"before,omitempty"`
+	Deadline      int64                  `protobuf:"varint,4,opt,name=deadline" json:"deadline,omitempty"`
+	Reason        string                 `protobuf:"bytes,5,opt,name=reason" json:"reason,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Preempt) Reset() {
+	*x = Preempt{}
+	mi := &file_wire_proto_msgTypes[26]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Preempt) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Preempt) ProtoMessage() {}
+
+func (x *Preempt) ProtoReflect() protoreflect.Message {
+	mi := &file_wire_proto_msgTypes[26]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Preempt.ProtoReflect.Descriptor instead.
+func (*Preempt) Descriptor() ([]byte, []int) {
+	return file_wire_proto_rawDescGZIP(), []int{26}
+}
+
+func (x *Preempt) GetIncarnation() int64 {
+	if x != nil {
+		return x.Incarnation
+	}
+	return 0
+}
+
+func (x *Preempt) GetSignal() string {
+	if x != nil {
+		return x.Signal
+	}
+	return ""
+}
+
+func (x *Preempt) GetBefore() int64 {
+	if x != nil {
+		return x.Before
+	}
+	return 0
+}
+
+func (x *Preempt) GetDeadline() int64 {
+	if x != nil {
+		return x.Deadline
+	}
+	return 0
+}
+
+func (x *Preempt) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+// Credentials replace what an executor logs in to storage with.
+type Credentials struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Serial        int64                  `protobuf:"varint,1,opt,name=serial" json:"serial,omitempty"`
+	Data          []byte                 `protobuf:"bytes,2,opt,name=data" json:"data,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Credentials) Reset() {
+	*x = Credentials{}
+	mi := &file_wire_proto_msgTypes[27]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Credentials) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Credentials) ProtoMessage() {}
+
+func (x *Credentials) ProtoReflect() protoreflect.Message {
+	mi := &file_wire_proto_msgTypes[27]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Credentials.ProtoReflect.Descriptor instead.
+func (*Credentials) Descriptor() ([]byte, []int) {
+	return file_wire_proto_rawDescGZIP(), []int{27}
+}
+
+func (x *Credentials) GetSerial() int64 {
+	if x != nil {
+		return x.Serial
+	}
+	return 0
+}
+
+func (x *Credentials) GetData() []byte {
+	if x != nil {
+		return x.Data
+	}
+	return nil
+}
+
 type Quit struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Reason        string                 `protobuf:"bytes,1,opt,name=reason" json:"reason,omitempty"`
@@ -2159,7 +2321,7 @@ type Quit struct {
 
 func (x *Quit) Reset() {
 	*x = Quit{}
-	mi := &file_wire_proto_msgTypes[26]
+	mi := &file_wire_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2171,7 +2333,7 @@ func (x *Quit) String() string {
 func (*Quit) ProtoMessage() {}
 
 func (x *Quit) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[26]
+	mi := &file_wire_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2184,7 +2346,7 @@ func (x *Quit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Quit.ProtoReflect.Descriptor instead.
 func (*Quit) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{26}
+	return file_wire_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *Quit) GetReason() string {
@@ -2208,7 +2370,7 @@ type OpenLog struct {
 
 func (x *OpenLog) Reset() {
 	*x = OpenLog{}
-	mi := &file_wire_proto_msgTypes[27]
+	mi := &file_wire_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2220,7 +2382,7 @@ func (x *OpenLog) String() string {
 func (*OpenLog) ProtoMessage() {}
 
 func (x *OpenLog) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[27]
+	mi := &file_wire_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2233,7 +2395,7 @@ func (x *OpenLog) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OpenLog.ProtoReflect.Descriptor instead.
 func (*OpenLog) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{27}
+	return file_wire_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *OpenLog) GetStream() string {
@@ -2291,7 +2453,7 @@ type Nudge struct {
 
 func (x *Nudge) Reset() {
 	*x = Nudge{}
-	mi := &file_wire_proto_msgTypes[28]
+	mi := &file_wire_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2303,7 +2465,7 @@ func (x *Nudge) String() string {
 func (*Nudge) ProtoMessage() {}
 
 func (x *Nudge) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[28]
+	mi := &file_wire_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2316,7 +2478,7 @@ func (x *Nudge) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Nudge.ProtoReflect.Descriptor instead.
 func (*Nudge) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{28}
+	return file_wire_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *Nudge) GetVersion() int32 {
@@ -2356,7 +2518,7 @@ type Call struct {
 
 func (x *Call) Reset() {
 	*x = Call{}
-	mi := &file_wire_proto_msgTypes[29]
+	mi := &file_wire_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2368,7 +2530,7 @@ func (x *Call) String() string {
 func (*Call) ProtoMessage() {}
 
 func (x *Call) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[29]
+	mi := &file_wire_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2381,7 +2543,7 @@ func (x *Call) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Call.ProtoReflect.Descriptor instead.
 func (*Call) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{29}
+	return file_wire_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *Call) GetVersion() int32 {
@@ -2437,7 +2599,7 @@ type Flow struct {
 
 func (x *Flow) Reset() {
 	*x = Flow{}
-	mi := &file_wire_proto_msgTypes[30]
+	mi := &file_wire_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2449,7 +2611,7 @@ func (x *Flow) String() string {
 func (*Flow) ProtoMessage() {}
 
 func (x *Flow) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[30]
+	mi := &file_wire_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2462,7 +2624,7 @@ func (x *Flow) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Flow.ProtoReflect.Descriptor instead.
 func (*Flow) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{30}
+	return file_wire_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *Flow) GetStdin() []byte {
@@ -2541,7 +2703,7 @@ const file_wire_proto_rawDesc = "" +
 	"\tsignalled\x18\t \x01(\v2\x16.muster.wire.SignalledH\x00R\tsignalled\x124\n" +
 	"\tlog_hello\x18\n" +
 	" \x01(\v2\x15.muster.wire.LogHelloH\x00R\blogHelloB\x06\n" +
-	"\x04kind\"\x82\x04\n" +
+	"\x04kind\"\xf2\x04\n" +
 	"\x04Down\x120\n" +
 	"\arefusal\x18\x01 \x01(\v2\x14.muster.wire.RefusalH\x00R\arefusal\x120\n" +
 	"\awelcome\x18\x02 \x01(\v2\x14.muster.wire.WelcomeH\x00R\awelcome\x12'\n" +
@@ -2554,7 +2716,9 @@ const file_wire_proto_rawDesc = "" +
 	"\bopen_log\x18\t \x01(\v2\x14.muster.wire.OpenLogH\x00R\aopenLog\x12*\n" +
 	"\x05nudge\x18\n" +
 	" \x01(\v2\x12.muster.wire.NudgeH\x00R\x05nudge\x12'\n" +
-	"\x04call\x18\v \x01(\v2\x11.muster.wire.CallH\x00R\x04callB\x06\n" +
+	"\x04call\x18\v \x01(\v2\x11.muster.wire.CallH\x00R\x04call\x120\n" +
+	"\apreempt\x18\f \x01(\v2\x14.muster.wire.PreemptH\x00R\apreempt\x12<\n" +
+	"\vcredentials\x18\r \x01(\v2\x18.muster.wire.CredentialsH\x00R\vcredentialsB\x06\n" +
 	"\x04kind\"\xd5\x03\n" +
 	"\x05Hello\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\x05R\aversion\x12\x16\n" +
@@ -2717,7 +2881,16 @@ const file_wire_proto_rawDesc = "" +
 	"\x06Signal\x12\x18\n" +
 	"\arequest\x18\x01 \x01(\tR\arequest\x12 \n" +
 	"\vincarnation\x18\x02 \x01(\x03R\vincarnation\x12\x16\n" +
-	"\x06signal\x18\x03 \x01(\tR\x06signal\"\x1e\n" +
+	"\x06signal\x18\x03 \x01(\tR\x06signal\"\x8f\x01\n" +
+	"\aPreempt\x12 \n" +
+	"\vincarnation\x18\x01 \x01(\x03R\vincarnation\x12\x16\n" +
+	"\x06signal\x18\x02 \x01(\tR\x06signal\x12\x16\n" +
+	"\x06before\x18\x03 \x01(\x03R\x06before\x12\x1a\n" +
+	"\bdeadline\x18\x04 \x01(\x03R\bdeadline\x12\x16\n" +
+	"\x06reason\x18\x05 \x01(\tR\x06reason\"9\n" +
+	"\vCredentials\x12\x16\n" +
+	"\x06serial\x18\x01 \x01(\x03R\x06serial\x12\x12\n" +
+	"\x04data\x18\x02 \x01(\fR\x04data\"\x1e\n" +
 	"\x04Quit\x12\x16\n" +
 	"\x06reason\x18\x01 \x01(\tR\x06reason\"\x9d\x01\n" +
 	"\aOpenLog\x12\x16\n" +
@@ -2762,50 +2935,52 @@ func file_wire_proto_rawDescGZIP() []byte {
 	return file_wire_proto_rawDescData
 }
 
-var file_wire_proto_msgTypes = make([]protoimpl.MessageInfo, 42)
+var file_wire_proto_msgTypes = make([]protoimpl.MessageInfo, 44)
 var file_wire_proto_goTypes = []any{
-	(*Up)(nil),         // 0: muster.wire.Up
-	(*Down)(nil),       // 1: muster.wire.Down
-	(*Hello)(nil),      // 2: muster.wire.Hello
-	(*LogHello)(nil),   // 3: muster.wire.LogHello
-	(*Refusal)(nil),    // 4: muster.wire.Refusal
-	(*Welcome)(nil),    // 5: muster.wire.Welcome
-	(*Leave)(nil),      // 6: muster.wire.Leave
-	(*Beat)(nil),       // 7: muster.wire.Beat
-	(*Pong)(nil),       // 8: muster.wire.Pong
-	(*Usage)(nil),      // 9: muster.wire.Usage
-	(*Progress)(nil),   // 10: muster.wire.Progress
-	(*Registered)(nil), // 11: muster.wire.Registered
-	(*Started)(nil),    // 12: muster.wire.Started
-	(*Ready)(nil),      // 13: muster.wire.Ready
-	(*Published)(nil),  // 14: muster.wire.Published
-	(*Exited)(nil),     // 15: muster.wire.Exited
-	(*Exit)(nil),       // 16: muster.wire.Exit
-	(*Signalled)(nil),  // 17: muster.wire.Signalled
-	(*Prepare)(nil),    // 18: muster.wire.Prepare
-	(*Port)(nil),       // 19: muster.wire.Port
-	(*Start)(nil),      // 20: muster.wire.Start
-	(*Launch)(nil),     // 21: muster.wire.Launch
-	(*Peer)(nil),       // 22: muster.wire.Peer
-	(*Vars)(nil),       // 23: muster.wire.Vars
-	(*Stop)(nil),       // 24: muster.wire.Stop
-	(*Signal)(nil),     // 25: muster.wire.Signal
-	(*Quit)(nil),       // 26: muster.wire.Quit
-	(*OpenLog)(nil),    // 27: muster.wire.OpenLog
-	(*Nudge)(nil),      // 28: muster.wire.Nudge
-	(*Call)(nil),       // 29: muster.wire.Call
-	(*Flow)(nil),       // 30: muster.wire.Flow
-	nil,                // 31: muster.wire.Hello.PortsEntry
-	nil,                // 32: muster.wire.Progress.ValuesEntry
-	nil,                // 33: muster.wire.Registered.PortsEntry
-	nil,                // 34: muster.wire.Launch.EnvEntry
-	nil,                // 35: muster.wire.Launch.ExpandEntry
-	nil,                // 36: muster.wire.Launch.FilesEntry
-	nil,                // 37: muster.wire.Launch.DefaultsEntry
-	nil,                // 38: muster.wire.Launch.PublishEntry
-	nil,                // 39: muster.wire.Launch.PeersEntry
-	nil,                // 40: muster.wire.Vars.ValuesEntry
-	nil,                // 41: muster.wire.Call.EnvEntry
+	(*Up)(nil),          // 0: muster.wire.Up
+	(*Down)(nil),        // 1: muster.wire.Down
+	(*Hello)(nil),       // 2: muster.wire.Hello
+	(*LogHello)(nil),    // 3: muster.wire.LogHello
+	(*Refusal)(nil),     // 4: muster.wire.Refusal
+	(*Welcome)(nil),     // 5: muster.wire.Welcome
+	(*Leave)(nil),       // 6: muster.wire.Leave
+	(*Beat)(nil),        // 7: muster.wire.Beat
+	(*Pong)(nil),        // 8: muster.wire.Pong
+	(*Usage)(nil),       // 9: muster.wire.Usage
+	(*Progress)(nil),    // 10: muster.wire.Progress
+	(*Registered)(nil),  // 11: muster.wire.Registered
+	(*Started)(nil),     // 12: muster.wire.Started
+	(*Ready)(nil),       // 13: muster.wire.Ready
+	(*Published)(nil),   // 14: muster.wire.Published
+	(*Exited)(nil),      // 15: muster.wire.Exited
+	(*Exit)(nil),        // 16: muster.wire.Exit
+	(*Signalled)(nil),   // 17: muster.wire.Signalled
+	(*Prepare)(nil),     // 18: muster.wire.Prepare
+	(*Port)(nil),        // 19: muster.wire.Port
+	(*Start)(nil),       // 20: muster.wire.Start
+	(*Launch)(nil),      // 21: muster.wire.Launch
+	(*Peer)(nil),        // 22: muster.wire.Peer
+	(*Vars)(nil),        // 23: muster.wire.Vars
+	(*Stop)(nil),        // 24: muster.wire.Stop
+	(*Signal)(nil),      // 25: muster.wire.Signal
+	(*Preempt)(nil),     // 26: muster.wire.Preempt
+	(*Credentials)(nil), // 27: muster.wire.Credentials
+	(*Quit)(nil),        // 28: muster.wire.Quit
+	(*OpenLog)(nil),     // 29: muster.wire.OpenLog
+	(*Nudge)(nil),       // 30: muster.wire.Nudge
+	(*Call)(nil),        // 31: muster.wire.Call
+	(*Flow)(nil),        // 32: muster.wire.Flow
+	nil,                 // 33: muster.wire.Hello.PortsEntry
+	nil,                 // 34: muster.wire.Progress.ValuesEntry
+	nil,                 // 35: muster.wire.Registered.PortsEntry
+	nil,                 // 36: muster.wire.Launch.EnvEntry
+	nil,                 // 37: muster.wire.Launch.ExpandEntry
+	nil,                 // 38: muster.wire.Launch.FilesEntry
+	nil,                 // 39: muster.wire.Launch.DefaultsEntry
+	nil,                 // 40: muster.wire.Launch.PublishEntry
+	nil,                 // 41: muster.wire.Launch.PeersEntry
+	nil,                 // 42: muster.wire.Vars.ValuesEntry
+	nil,                 // 43: muster.wire.Call.EnvEntry
 }
 var file_wire_proto_depIdxs = []int32{
 	2,  // 0: muster.wire.Up.hello:type_name -> muster.wire.Hello
@@ -2825,36 +3000,38 @@ var file_wire_proto_depIdxs = []int32{
 	20, // 14: muster.wire.Down.start:type_name -> muster.wire.Start
 	24, // 15: muster.wire.Down.stop:type_name -> muster.wire.Stop
 	25, // 16: muster.wire.Down.signal:type_name -> muster.wire.Signal
-	26, // 17: muster.wire.Down.quit:type_name -> muster.wire.Quit
-	27, // 18: muster.wire.Down.open_log:type_name -> muster.wire.OpenLog
-	28, // 19: muster.wire.Down.nudge:type_name -> muster.wire.Nudge
-	29, // 20: muster.wire.Down.call:type_name -> muster.wire.Call
-	31, // 21: muster.wire.Hello.ports:type_name -> muster.wire.Hello.PortsEntry
-	16, // 22: muster.wire.Hello.exit:type_name -> muster.wire.Exit
-	9,  // 23: muster.wire.Beat.usage:type_name -> muster.wire.Usage
-	10, // 24: muster.wire.Beat.progress:type_name -> muster.wire.Progress
-	32, // 25: muster.wire.Progress.values:type_name -> muster.wire.Progress.ValuesEntry
-	33, // 26: muster.wire.Registered.ports:type_name -> muster.wire.Registered.PortsEntry
-	16, // 27: muster.wire.Registered.exit:type_name -> muster.wire.Exit
-	16, // 28: muster.wire.Exited.exit:type_name -> muster.wire.Exit
-	19, // 29: muster.wire.Prepare.ports:type_name -> muster.wire.Port
-	21, // 30: muster.wire.Start.launch:type_name -> muster.wire.Launch
-	34, // 31: muster.wire.Launch.env:type_name -> muster.wire.Launch.EnvEntry
-	35, // 32: muster.wire.Launch.expand:type_name -> muster.wire.Launch.ExpandEntry
-	23, // 33: muster.wire.Launch.procs:type_name -> muster.wire.Vars
-	36, // 34: muster.wire.Launch.files:type_name -> muster.wire.Launch.FilesEntry
-	37, // 35: muster.wire.Launch.defaults:type_name -> muster.wire.Launch.DefaultsEntry
-	38, // 36: muster.wire.Launch.publish:type_name -> muster.wire.Launch.PublishEntry
-	39, // 37: muster.wire.Launch.peers:type_name -> muster.wire.Launch.PeersEntry
-	40, // 38: muster.wire.Vars.values:type_name -> muster.wire.Vars.ValuesEntry
-	41, // 39: muster.wire.Call.env:type_name -> muster.wire.Call.EnvEntry
-	16, // 40: muster.wire.Flow.exit:type_name -> muster.wire.Exit
-	22, // 41: muster.wire.Launch.PeersEntry.value:type_name -> muster.wire.Peer
-	42, // [42:42] is the sub-list for method output_type
-	42, // [42:42] is the sub-list for method input_type
-	42, // [42:42] is the sub-list for extension type_name
-	42, // [42:42] is the sub-list for extension extendee
-	0,  // [0:42] is the sub-list for field type_name
+	28, // 17: muster.wire.Down.quit:type_name -> muster.wire.Quit
+	29, // 18: muster.wire.Down.open_log:type_name -> muster.wire.OpenLog
+	30, // 19: muster.wire.Down.nudge:type_name -> muster.wire.Nudge
+	31, // 20: muster.wire.Down.call:type_name -> muster.wire.Call
+	26, // 21: muster.wire.Down.preempt:type_name -> muster.wire.Preempt
+	27, // 22: muster.wire.Down.credentials:type_name -> muster.wire.Credentials
+	33, // 23: muster.wire.Hello.ports:type_name -> muster.wire.Hello.PortsEntry
+	16, // 24: muster.wire.Hello.exit:type_name -> muster.wire.Exit
+	9,  // 25: muster.wire.Beat.usage:type_name -> muster.wire.Usage
+	10, // 26: muster.wire.Beat.progress:type_name -> muster.wire.Progress
+	34, // 27: muster.wire.Progress.values:type_name -> muster.wire.Progress.ValuesEntry
+	35, // 28: muster.wire.Registered.ports:type_name -> muster.wire.Registered.PortsEntry
+	16, // 29: muster.wire.Registered.exit:type_name -> muster.wire.Exit
+	16, // 30: muster.wire.Exited.exit:type_name -> muster.wire.Exit
+	19, // 31: muster.wire.Prepare.ports:type_name -> muster.wire.Port
+	21, // 32: muster.wire.Start.launch:type_name -> muster.wire.Launch
+	36, // 33: muster.wire.Launch.env:type_name -> muster.wire.Launch.EnvEntry
+	37, // 34: muster.wire.Launch.expand:type_name -> muster.wire.Launch.ExpandEntry
+	23, // 35: muster.wire.Launch.procs:type_name -> muster.wire.Vars
+	38, // 36: muster.wire.Launch.files:type_name -> muster.wire.Launch.FilesEntry
+	39, // 37: muster.wire.Launch.defaults:type_name -> muster.wire.Launch.DefaultsEntry
+	40, // 38: muster.wire.Launch.publish:type_name -> muster.wire.Launch.PublishEntry
+	41, // 39: muster.wire.Launch.peers:type_name -> muster.wire.Launch.PeersEntry
+	42, // 40: muster.wire.Vars.values:type_name -> muster.wire.Vars.ValuesEntry
+	43, // 41: muster.wire.Call.env:type_name -> muster.wire.Call.EnvEntry
+	16, // 42: muster.wire.Flow.exit:type_name -> muster.wire.Exit
+	22, // 43: muster.wire.Launch.PeersEntry.value:type_name -> muster.wire.Peer
+	44, // [44:44] is the sub-list for method output_type
+	44, // [44:44] is the sub-list for method input_type
+	44, // [44:44] is the sub-list for extension type_name
+	44, // [44:44] is the sub-list for extension extendee
+	0,  // [0:44] is the sub-list for field type_name
 }
 
 func init() { file_wire_proto_init() }
@@ -2886,6 +3063,8 @@ func file_wire_proto_init() {
 		(*Down_OpenLog)(nil),
 		(*Down_Nudge)(nil),
 		(*Down_Call)(nil),
+		(*Down_Preempt)(nil),
+		(*Down_Credentials)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
@@ -2893,7 +3072,7 @@ func file_wire_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_wire_proto_rawDesc), len(file_wire_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   42,
+			NumMessages:   44,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
