@@ -30,6 +30,7 @@ type Client struct {
 	service  string // what tokens for this file system are marked with
 	auth     Auth
 	namenode *rpc.Client
+	mapping  *rpc.Client // also to the NameNode
 	nodes    datanode
 	bad      blacklist // of those that failed a writer
 	away     blacklist // of those that did not answer a reader
@@ -54,11 +55,14 @@ func New(c *conf.Conf, auth func(context.Context) (rpc.Auth, error)) (*Client, e
 		return nil, err
 	}
 	dial := (&net.Dialer{KeepAlive: 15 * time.Second}).DialContext
+	namenode := rpc.Config{Addresses: place.addresses, Protocol: clientProtocol, Auth: auth,
+		// A standby NameNode takes up to a minute and more to step in.
+		Retry: rpc.Retry{For: 2 * time.Minute}}
+	mapping := namenode
+	mapping.Protocol = mappingProtocol
 	return &Client{
 		conf: c, name: holder(), service: place.service, auth: auth,
-		namenode: rpc.New(rpc.Config{Addresses: place.addresses, Protocol: clientProtocol, Auth: auth,
-			// A standby NameNode takes up to a minute and more to step in.
-			Retry: rpc.Retry{For: 2 * time.Minute}}),
+		namenode: rpc.New(namenode), mapping: rpc.New(mapping),
 		nodes: datanode{
 			hostnames: c.Bool("dfs.client.use.datanode.hostname", false),
 			patience:  c.Duration("dfs.client.socket-timeout", time.Minute, time.Millisecond),
@@ -98,5 +102,5 @@ func (c *Client) Close() error {
 	}
 	c.mu.Unlock()
 	c.work.Wait()
-	return errors.Join(c.asked.close(), c.namenode.Close())
+	return errors.Join(c.asked.close(), c.mapping.Close(), c.namenode.Close())
 }

@@ -26,6 +26,7 @@ var hints = map[rpc.Exception]string{
 	NSQuotaExceeded: "too many files for the quota of a directory above: hdfs dfs -count -q DIR",
 	DSQuotaExceeded: "too many bytes for the quota of a directory above: hdfs dfs -count -q DIR",
 	TypeQuota:       "too many bytes for the quota of a directory above: hdfs dfs -count -q -t DIR",
+	AclProblem:      "ACLs are kept where dfs.namenode.acls.enabled is true at the NameNode",
 	UnknownCrypto:   "the directory is an encryption zone, in which this client cannot write; choose another one",
 }
 

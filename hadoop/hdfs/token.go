@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"strings"
+	"time"
 
 	"github.com/muster-project/muster/hadoop/pb/ipcpb"
 	"github.com/muster-project/muster/hadoop/token"
@@ -42,4 +43,23 @@ func (c *Client) tokenService(ctx context.Context) (string, error) {
 		return "", fmt.Errorf("%s: its address is not known, by which its tokens are found: %w", c.service, err)
 	}
 	return net.JoinHostPort(ips[0], port), nil
+}
+
+// RenewToken prolongs a delegation token of this file system, and tells until
+// when. Only the renewer that it names may.
+func (c *Client) RenewToken(ctx context.Context, t *token.Token) (time.Time, error) {
+	var r ipcpb.RenewDelegationTokenResponse
+	if err := c.call(ctx, "renewDelegationToken", &ipcpb.RenewDelegationTokenRequest{Token: t.Proto()}, &r); err != nil {
+		return time.Time{}, fmt.Errorf("%s: %s cannot be renewed: %w", c.service, t, err)
+	}
+	return time.UnixMilli(int64(r.GetNewExpiryTime())), nil
+}
+
+// CancelToken ends a delegation token. Its owner and its renewer may.
+func (c *Client) CancelToken(ctx context.Context, t *token.Token) error {
+	err := c.call(ctx, "cancelDelegationToken", &ipcpb.CancelDelegationTokenRequest{Token: t.Proto()}, &ipcpb.CancelDelegationTokenResponse{})
+	if err != nil {
+		return fmt.Errorf("%s: %s cannot be cancelled: %w", c.service, t, err)
+	}
+	return nil
 }

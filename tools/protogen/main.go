@@ -21,6 +21,7 @@ import (
 	"github.com/bufbuild/protocompile"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protodesc"
+	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/types/descriptorpb"
 	"google.golang.org/protobuf/types/pluginpb"
 )
@@ -76,11 +77,20 @@ func compile(ctx context.Context, dir, name string) ([]*descriptorpb.FileDescrip
 		return nil, err
 	}
 	var out []*descriptorpb.FileDescriptorProto
-	for _, f := range linked {
+	seen := map[string]bool{}
+	var add func(protoreflect.FileDescriptor)
+	add = func(f protoreflect.FileDescriptor) {
+		if seen[f.Path()] {
+			return
+		}
+		seen[f.Path()] = true
 		for i := range f.Imports().Len() {
-			out = append(out, protodesc.ToFileDescriptorProto(f.Imports().Get(i).FileDescriptor))
+			add(f.Imports().Get(i).FileDescriptor)
 		}
 		out = append(out, protodesc.ToFileDescriptorProto(f))
+	}
+	for _, f := range linked {
+		add(f)
 	}
 	return out, nil
 }

@@ -10,4 +10,4 @@
 // fields are kept: what a NameNode says of a DataNode goes back whole.
 package hdfspb
 
-//go:generate go -C ../../../tools run ./protogen -root ../hadoop/pb hdfspb/hdfs.proto hdfspb/data.proto
+//go:generate go -C ../../../tools run ./protogen -root ../hadoop/pb hdfspb/hdfs.proto hdfspb/data.proto hdfspb/acl.proto
