@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/muster-project/muster/hadoop/conf"
 	"github.com/muster-project/muster/hadoop/pb/ipcpb"
 	"github.com/muster-project/muster/hadoop/token"
 )
@@ -60,6 +61,37 @@ func (c *Client) CancelToken(ctx context.Context, t *token.Token) error {
 	err := c.call(ctx, "cancelDelegationToken", &ipcpb.CancelDelegationTokenRequest{Token: t.Proto()}, &ipcpb.CancelDelegationTokenResponse{})
 	if err != nil {
 		return fmt.Errorf("%s: %s cannot be cancelled: %w", c.service, t, err)
+	}
+	return nil
+}
+
+// TokenFor finds the delegation token of a file system among those of several;
+// nil if there is none. Tokens are filed under a nameservice, under host and
+// port, or under an address of that host, as the cluster has it.
+func TokenFor(ctx context.Context, fs conf.Filesystem, have *token.Credentials) *token.Token {
+	if have == nil {
+		return nil
+	}
+	if fs.Service != "" {
+		return have.For(token.KindHDFS, fs.Service)
+	}
+	for _, server := range fs.NameNodes {
+		if t := have.For(token.KindHDFS, server.Address); t != nil {
+			return t
+		}
+		host, port, err := net.SplitHostPort(server.Address)
+		if err != nil {
+			continue
+		}
+		ips, err := net.DefaultResolver.LookupHost(ctx, host)
+		if err != nil {
+			continue // whoever dials it has the same trouble, and tells it
+		}
+		for _, ip := range ips {
+			if t := have.For(token.KindHDFS, net.JoinHostPort(ip, port)); t != nil {
+				return t
+			}
+		}
 	}
 	return nil
 }
