@@ -27,6 +27,8 @@ func (d directive) apply(ctx context.Context, e *executor) {
 		return // of a link that has been left
 	}
 	switch {
+	case d.Credentials != nil:
+		e.onCredentials(*d.Credentials) // logs are kept until the very end
 	case e.ending != nil:
 		// The end is on its way; only a kill can hasten it.
 		if d.Stop != nil && d.Stop.Now || d.Quit != nil {
@@ -47,6 +49,18 @@ func (d directive) apply(ctx context.Context, e *executor) {
 		e.quit = true
 		e.end(fmt.Errorf("coordinator says: %s", d.Quit.Reason))
 	}
+}
+
+// onCredentials hands on what storage is logged in to with from now on.
+func (e *executor) onCredentials(c wire.Credentials) {
+	if e.opt.Credentials == nil {
+		return
+	}
+	if err := e.opt.Credentials(c.Serial, c.Data); err != nil {
+		e.log.Error("new credentials cannot be used", "serial", c.Serial, "error", err)
+		return
+	}
+	e.log.Info("credentials", "serial", c.Serial)
 }
 
 func (e *executor) onPrepare(ctx context.Context, p wire.Prepare) {

@@ -33,6 +33,10 @@ type Options struct {
 	FS storage.FS
 	// Published is what the birth found out and the job should know.
 	Published map[string]string
+	// Credentials takes what FS is logged in to with from now on, and what the task
+	// may use of it; it passes over a serial that is not newer than what it has.
+	// nil: nothing of that kind wears out here.
+	Credentials func(serial int64, data []byte) error
 	// KeepTime is how long the end waits for logs to be kept; 0: ten seconds.
 	KeepTime time.Duration
 	// Limits of the link, for tests.

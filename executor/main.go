@@ -44,6 +44,8 @@ type Born struct {
 	// FS and Published: see Options.
 	FS        storage.FS
 	Published map[string]string
+	// Credentials: see Options.
+	Credentials func(serial int64, data []byte) error
 	// Close takes away what the birth made, once nothing runs any more; may be nil.
 	Close func() error
 }
@@ -148,7 +150,7 @@ func spend(ctx context.Context, p Program, born Born, hold holds, log *slog.Logg
 		Guardian: append(p.Self[:len(p.Self):len(p.Self)], "guardian"),
 		Agent:    append(p.Self[:len(p.Self):len(p.Self)], "agent"),
 		Log:      log, Version: version.String(), Environ: born.Environ, Hold: hold,
-		FS: born.FS, Published: born.Published,
+		FS: born.FS, Published: born.Published, Credentials: born.Credentials,
 	})
 	switch {
 	case err == nil:

@@ -28,12 +28,17 @@ func Birth(ctx context.Context, p executor.Program, log *slog.Logger) (*executor
 	if err != nil {
 		return nil, fmt.Errorf("container: its directory is not known: %w", err)
 	}
+	// Our memory holds the private key, and tasks run as the same user: the kernel
+	// keeps them from reading it.
+	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil {
+		log.Warn("the executor's memory can be read by its task", "error", err)
+	}
 	return birth(ctx, dir, p.Environ, log)
 }
 
 func birth(ctx context.Context, dir string, environ []string, log *slog.Logger) (*executor.Born, error) {
 	node := parse(environ)
-	credentials, err := read(node[tokenFile])
+	credentials, err := read(node[tokenFile], log)
 	if err != nil {
 		return nil, err
 	}
@@ -54,12 +59,20 @@ func birth(ctx context.Context, dir string, environ []string, log *slog.Logger) 
 	if err != nil {
 		return nil, err
 	}
-	born.Close = lives.close
+	mine, err := newTokens(dir, credentials)
+	if err != nil {
+		return nil, errors.Join(err, lives.close())
+	}
+	born.Close = func() error { return errors.Join(mine.close(), lives.close()) }
+	born.Credentials = mine.replace
 	c.Environ = inherit(c.Environ, node, lives.home(c.User), lives.temp, c.User)
+	if mine.any() {
+		c.Environ[tokenFile] = mine.file
+	}
 	if len(c.Storage) > 0 {
-		storage := &lazy{open: hdfsOpener(c.Storage, c.User, credentials.ByKind(token.KindHDFS))}
+		storage := &lazy{open: hdfsOpener(c.Storage, c.User, mine)}
 		born.FS = storage
-		born.Close = func() error { return errors.Join(storage.close(), lives.close()) }
+		born.Close = func() error { return errors.Join(storage.close(), mine.close(), lives.close()) }
 	}
 	for _, v := range environ {
 		if !strings.HasPrefix(v, tokenFile+"=") {
@@ -84,7 +97,7 @@ func shelf(dir, locals string) string {
 
 // read takes the credentials. Their file goes: it holds our private key, and
 // tasks run as the same user.
-func read(file string) (*token.Credentials, error) {
+func read(file string, log *slog.Logger) (*token.Credentials, error) {
 	if file == "" {
 		return nil, fmt.Errorf("%s: not set: this verb runs in a YARN container only", tokenFile)
 	}
@@ -95,7 +108,12 @@ func read(file string) (*token.Credentials, error) {
 	if len(c.Secrets[SecretStart]) == 0 {
 		return nil, fmt.Errorf("%s: no secret %s in it: the coordinator did not start this container", file, SecretStart)
 	}
-	_ = os.Remove(file) // in a Docker container it is a mount, and stays
+	if err := os.Remove(file); err != nil {
+		// A runtime may have mounted it by itself; then it can be emptied.
+		if err := os.Truncate(file, 0); err != nil {
+			log.Error("the container's credentials can be read by its task", "file", file, "error", err)
+		}
+	}
 	return c, nil
 }
 

@@ -26,17 +26,14 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // credentials writes a file as a NodeManager does.
-func credentials(t *testing.T, c executor.Context) string {
+func credentials(t *testing.T, c executor.Context, have ...token.Token) string {
 	t.Helper()
 	start, err := json.Marshal(c)
 	if err != nil {
 		t.Fatal(err)
 	}
 	file := filepath.Join(t.TempDir(), "container_tokens")
-	content := token.Credentials{
-		Tokens:  []token.Token{{Kind: token.KindHDFS, Service: "nn:8020", Identifier: []byte("i"), Password: []byte("secret-password")}},
-		Secrets: map[string][]byte{SecretStart: start},
-	}
+	content := token.Credentials{Tokens: have, Secrets: map[string][]byte{SecretStart: start}}
 	if err := os.WriteFile(file, content.Bytes(), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -56,6 +53,9 @@ func TestBirth(t *testing.T) {
 	c := born.Context
 	if c.Root != dir+"/task" || c.Blobs != dir+"/blobs" || c.LogDir != "/logs/a" || c.Task.Index != 3 || string(c.Key) != "key" {
 		t.Errorf("context %+v", c)
+	}
+	if named, ok := c.Environ[tokenFile]; ok {
+		t.Errorf("a task without tokens is told of %s", named)
 	}
 	if c.Environ["A"] != "1" || c.Environ["HOME"] == "/home/alice" || c.Environ["USER"] != "alice" {
 		t.Errorf("environment %v", c.Environ)

@@ -10,8 +10,6 @@ import (
 
 	"github.com/muster-project/muster/hadoop/conf"
 	"github.com/muster-project/muster/hadoop/hdfs"
-	"github.com/muster-project/muster/hadoop/rpc"
-	"github.com/muster-project/muster/hadoop/token"
 	"github.com/muster-project/muster/internal/frugal"
 	"github.com/muster-project/muster/storage"
 	files "github.com/muster-project/muster/storage/hdfs"
@@ -20,13 +18,15 @@ import (
 // opener opens a file system and gives what closes it.
 type opener func() (storage.FS, func() error, error)
 
-// hdfsOpener opens the HDFS of a configuration: by token if there is one, else
-// as a user whose name is believed.
-func hdfsOpener(values map[string]string, user string, t *token.Token) opener {
+// hdfsOpener opens the HDFS of a configuration.
+func hdfsOpener(values map[string]string, user string, mine *tokens) opener {
 	return func() (storage.FS, func() error, error) {
-		auth := rpc.Auth{User: user, Token: t}
 		c := conf.New(values, conf.User(user))
-		client, err := hdfs.New(c, func(context.Context) (rpc.Auth, error) { return auth, nil })
+		place, err := c.NameNodes("")
+		if err != nil {
+			return nil, nil, fmt.Errorf("storage: %w", err)
+		}
+		client, err := hdfs.New(c, mine.auth(place, user))
 		if err != nil {
 			return nil, nil, fmt.Errorf("storage: %w", err)
 		}
