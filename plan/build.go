@@ -42,7 +42,7 @@ func Build(job *spec.Job, prep Preparer, caps Capabilities, o Options) (*Plan, e
 	p := &Plan{
 		Version: PlanVersion, ID: o.ID, Name: job.Name, User: o.User,
 		Framework: job.Framework, Queue: job.Queue, Priority: job.Priority,
-		Python: Python{Python: job.Python}, Timeout: job.Timeout, Timing: DefaultTiming(), Logs: job.Logs,
+		Python: Python{Python: job.Python}, Timeout: job.Timeout, Timing: DefaultTiming(), Logs: job.Logs, ACLs: job.ACLs,
 	}
 	if prep != nil {
 		p.Framework = prep.Name()

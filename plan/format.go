@@ -77,6 +77,12 @@ func (f *formatter) head(p *Plan) {
 	if p.Priority != 0 {
 		pair("priority", strconv.Itoa(p.Priority))
 	}
+	if !p.ACLs.View.IsZero() {
+		pair("may see", p.ACLs.View.String())
+	}
+	if !p.ACLs.Modify.IsZero() {
+		pair("may act", p.ACLs.Modify.String())
+	}
 	where := p.Work.Source
 	if where != "" && p.Work.InPlace {
 		where += " (in place)"

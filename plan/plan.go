@@ -29,6 +29,7 @@ type Plan struct {
 	Timeout   spec.Timeout             `json:"timeout,omitzero"`
 	Timing    Timing                   `json:"timing"`
 	Logs      spec.Logs                `json:"logs"`
+	ACLs      spec.ACLs                `json:"acls,omitzero"`
 	Native    map[string]any           `json:"native,omitempty"`
 	Warnings  []string                 `json:"warnings,omitempty"`
 }

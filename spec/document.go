@@ -48,6 +48,7 @@ roles:
 | command | a string, run by ` + "`bash -c`" + `, or a list, executed as it is | |
 | environment | text, numbers and truth values as they are written, or ` + "`{expand: 'text with $VAR'}`" + ` | nothing at all; write ` + "`\"\"`" + ` |
 | file | ` + "`SOURCE`, `SOURCE::NAME`, `SOURCE#archive`, `SOURCE::NAME#archive`, `SOURCE#NAME`" + `; ` + "`#archive`" + ` unpacks, ` + "`#NAME`" + ` only names | |
+| people | users, a blank, groups: ` + "`\"alice,bob research\"`" + `; or a list: ` + "`[alice, bob, \"group:research\"]`" + `; or ` + "`\"*\"`" + ` for everybody | |
 | workdir | a directory, ` + "`{path: ., in_place: true}`, `none`" + ` | |
 
 ## Where values come from

@@ -17,6 +17,7 @@ type Job struct {
 	Timeout   Timeout        `yaml:"timeout,omitempty" json:"timeout,omitzero" doc:"how long to wait in the queue, for the start, and for the run"`
 	Lease     Duration       `yaml:"lease,omitempty" json:"lease,omitempty" zero:"no" doc:"how long tasks go on without a coordinator; default is the backend's"`
 	Logs      Logs           `yaml:"logs,omitempty" json:"logs,omitzero" doc:"size and number of kept log files per process and stream"`
+	ACLs      ACLs           `yaml:"acls,omitempty" json:"acls,omitzero" doc:"who else than the owner and the administrators may see the job and act on it"`
 	Native    map[string]any `yaml:"native,omitempty" json:"native,omitempty" doc:"settings passed to one backend as they are"`
 	Role      `yaml:",inline"`
 	Roles     Roles `yaml:"roles,omitempty" json:"roles,omitempty" doc:"groups of identical tasks"`

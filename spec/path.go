@@ -100,7 +100,7 @@ func fieldAt(t reflect.Type, keys []string) (field, *Problem) {
 }
 
 // merge lays upper over lower. Mappings whose keys stand for themselves (the
-// job, its roles, env, ports, native, timeout, logs) are merged key by key;
+// job, its roles, env, ports, native, timeout, logs, acls) are merged key by key;
 // everything else is one value and replaced whole, lists too.
 func merge(lower, upper *node, t reflect.Type) *node {
 	if lower == nil || lower.kind == null {
@@ -123,7 +123,7 @@ func merge(lower, upper *node, t reflect.Type) *node {
 	return out
 }
 
-var mergedTypes = []reflect.Type{reflect.TypeFor[Job](), reflect.TypeFor[Role](), reflect.TypeFor[Roles](), reflect.TypeFor[Timeout](), reflect.TypeFor[Logs]()}
+var mergedTypes = []reflect.Type{reflect.TypeFor[Job](), reflect.TypeFor[Role](), reflect.TypeFor[Roles](), reflect.TypeFor[Timeout](), reflect.TypeFor[Logs](), reflect.TypeFor[ACLs]()}
 
 func mergeable(t reflect.Type) bool {
 	return t != nil && (slices.Contains(mergedTypes, t) || t.Kind() == reflect.Map || t.Kind() == reflect.Interface)

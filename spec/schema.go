@@ -38,6 +38,7 @@ var shortForms = map[reflect.Type]object{
 	reflect.TypeFor[After]():    ofType("string"),
 	reflect.TypeFor[Progress](): ofType("boolean"),
 	reflect.TypeFor[Linger]():   {"type": "string", "pattern": durationPattern},
+	reflect.TypeFor[People]():   anyOf(object{"type": "string", "examples": []string{"alice,bob research", "*"}}, object{"type": "array", "items": ofType("string")}),
 }
 
 // Schema is the JSON schema of a job file, for editors.

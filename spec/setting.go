@@ -85,6 +85,8 @@ func typeName(t reflect.Type) string {
 		return "true, false or {patterns}"
 	case reflect.TypeFor[Linger]():
 		return "duration or {for, then}"
+	case reflect.TypeFor[People]():
+		return "people"
 	}
 	if w, ok := reflect.Zero(t).Interface().(worded); ok && !isText(t) {
 		return joinWords(w.words())

@@ -19,6 +19,7 @@ var road = []struct {
 	{"spec", "", "the job file is the start of the road: it knows nobody"},
 	{"spec/command", "spec", "it reads the command of a job file, for dialects and frameworks alike"},
 	{"plan", "spec", "a plan is made of a job; what others pass to it, it declares itself"},
+	{"access", "spec", "who may do what follows from lists: who somebody is, others find out"},
 	{"event", "plan spec", "facts are about plans; who writes and who reads them stays out"},
 	{"session", "event plan spec", "decisions see facts and plans; links, backends and journals are the coordinator's"},
 	{"gang", "event plan spec", "the ticket rule is pure, and knows no backend"},
@@ -85,7 +86,7 @@ var siblings = []string{"backend", "framework", "dialect"}
 // pure lists the packages that decide: no I/O, no goroutine, no clock, no
 // chance. What they say depends on their arguments alone, so a replay gives the
 // same answer and a test needs no world.
-var pure = []string{"spec", "spec/command", "plan", "session", "event", "gang", "queue", "backend/yarn/ledger", "progress", "dialect/launcher"}
+var pure = []string{"access", "spec", "spec/command", "plan", "session", "event", "gang", "queue", "backend/yarn/ledger", "progress", "dialect/launcher"}
 
 // impure are the packages that a deciding one must not import itself.
 const impure = "os/... net/... log/... syscall/... context path/filepath math/rand/... crypto/rand runtime/... golang.org/x/sys/... golang.org/x/sync/..."
