@@ -148,6 +148,7 @@ type Event struct {
 	Adopted    *Slot
 	Gone       *Gone
 	Preempting *Preempting
+	Warning    *Warning
 	Aside      *Aside
 	Superseded bool
 }
@@ -185,6 +186,9 @@ type Preempting struct {
 	Slots    []string
 	Deadline time.Time
 }
+
+// Warning says what will go wrong if nobody does anything about it.
+type Warning struct{ Text, Hint string }
 
 // Aside says that this coordinator must end although the job has not: its own
 // place is what another gang lacks. The coordinator notes the reason in the

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"iter"
+	"slices"
 	"time"
 
 	"github.com/muster-project/muster/backend/local"
@@ -45,7 +46,8 @@ func (e *Env) inspect(ctx context.Context, j job) (*report, error) {
 }
 
 func (e *Env) reportOf(s *session.Session, j job, heard time.Time) *report {
-	r := &report{View: s.View(), Dir: j.Dir, Heard: heard, Warnings: j.Plan.Warnings, Alive: alive(j)}
+	r := &report{View: s.View(), Dir: j.Dir, Heard: heard, Alive: alive(j)}
+	r.Warnings = append(slices.Clone(j.Plan.Warnings), r.Warned...)
 	if r.ID == "" { // its coordinator has not come to life yet
 		r.View = unopened(j)
 	}

@@ -52,6 +52,9 @@ type Config struct {
 	// Birth changes what an executor is born with where it is not born on this
 	// machine's file system.
 	Birth func(*executor.Context)
+	// Credentials is where executors get what they log in to storage with once what
+	// they were started with wears out; nil where it does not.
+	Credentials Credentials
 	// MailEvery is how often the mailbox is looked into; 0 takes what suits a
 	// file system of this machine.
 	MailEvery time.Duration
@@ -206,6 +209,9 @@ func (k *coordinator) run(ctx context.Context) error {
 	g.Go(func() error { k.hear(inner); return nil })
 	g.Go(func() error { k.watchMail(inner); return nil })
 	g.Go(func() error { k.links.watch(inner); return nil })
+	if k.Credentials != nil {
+		g.Go(func() error { k.links.supply(inner, k.Credentials); return nil })
+	}
 	if n := len(k.session.Plan().Tasks()); n >= large {
 		g.Go(func() error { frugal.Room(inner, int64(n)*perTask); return nil })
 	}

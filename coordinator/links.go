@@ -23,8 +23,9 @@ type links struct {
 	mu       sync.Mutex
 	slots    map[string]*presence
 	progress *reports
-	looked   time.Time // when silence was last looked for
-	awake    time.Time // since when this has been done without a gap
+	looked   time.Time        // when silence was last looked for
+	awake    time.Time        // since when this has been done without a gap
+	newest   wire.Credentials // what every executor is to have; Serial 0: none but those of its start
 }
 
 // presence is what is known of one slot's executor.
@@ -128,6 +129,7 @@ func (l *links) Linked(link *wire.Link, h wire.Hello) (wire.Welcome, error) {
 	l.mu.Lock()
 	p := l.at(h.Slot)
 	p.link, p.told, p.met, p.missed = link, map[string]bool{}, true, false
+	l.give(link)
 	l.mu.Unlock()
 	l.in.put(session.Linked{Slot: h.Slot, Task: h.Task, Control: h.Control, Host: h.Host, Incarnation: h.Incarnation,
 		Phase: string(h.Phase), Ports: h.Ports, PIDs: h.PIDs, Ready: h.Ready, Exit: h.Exit})

@@ -193,6 +193,8 @@ func (k *coordinator) heard(e backend.Event) {
 		k.in.put(session.Gone{Slot: e.Gone.Slot, Class: e.Gone.Class, Reason: e.Gone.Reason, Status: e.Gone.Status})
 	case e.Preempting != nil:
 		k.in.put(session.Preempting{Slots: e.Preempting.Slots, Deadline: e.Preempting.Deadline})
+	case e.Warning != nil:
+		k.in.put(session.Warned{Text: e.Warning.Text, Hint: e.Warning.Hint})
 	case e.Aside != nil:
 		k.in.put(session.Waiting{Request: e.Aside.Request, Reasons: []string{e.Aside.Reason}})
 		k.in.depart()

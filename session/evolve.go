@@ -19,6 +19,8 @@ func (s *Session) Evolve(e event.Event) {
 	case *event.SlotsRequested, *event.JobWaiting, *event.SlotGranted, *event.RequestRefused,
 		*event.ExecutorStarted, *event.SlotReleased, *event.SlotGone:
 		s.evolveSlot(b, e)
+	case *event.JobWarned:
+		s.warned = append(s.warned, b.Text)
 	case *event.EpochOpened:
 		s.evolveEpoch(b, e)
 	case *event.RosterCompleted:

@@ -20,6 +20,8 @@ type (
 		Request int
 		Reasons []string
 	}
+	// Warned says: something will go wrong if nobody does anything about it.
+	Warned struct{ Text, Hint string }
 	// Refused says: a request can never be granted.
 	Refused struct {
 		Request int
@@ -121,6 +123,7 @@ type (
 
 func (Granted) input()    {}
 func (Waiting) input()    {}
+func (Warned) input()     {}
 func (Refused) input()    {}
 func (Launched) input()   {}
 func (Gone) input()       {}

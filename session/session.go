@@ -56,6 +56,7 @@ type Session struct {
 	restart  *restart       // decided, its epoch not opened yet
 	spent    map[string]int // restarts used, by scope key
 	stop     *event.StopRequested
+	warned   []string // what was, in the order of it
 	signals  map[string]*signal
 	ran      time.Time // first task started
 	verdict  *event.Outcome

@@ -20,6 +20,10 @@ func (s *Session) take(in Input) {
 		if r := s.requests[in.Request]; r != nil && !r.complete && !slices.Equal(r.reasons, in.Reasons) {
 			s.emit(&event.JobWaiting{Request: in.Request, Reasons: in.Reasons})
 		}
+	case Warned:
+		if !slices.Contains(s.warned, in.Text) {
+			s.emit(&event.JobWarned{Text: in.Text, Hint: in.Hint})
+		}
 	case Refused:
 		if r := s.requests[in.Request]; r != nil && !r.complete && r.refused == "" {
 			s.emit(&event.RequestRefused{Request: in.Request, Reason: in.Reason})

@@ -24,6 +24,7 @@ type View struct {
 	Epoch     int            `json:"epoch"`
 	Seq       int64          `json:"seq"`
 	Waiting   []string       `json:"waiting,omitempty"` // why the gang is not complete
+	Warned    []string       `json:"warned,omitempty"`  // what will go wrong if nobody does anything
 	Restarts  int            `json:"restarts,omitempty"`
 	Tasks     []TaskView     `json:"tasks"`
 	Outcome   *event.Outcome `json:"outcome,omitempty"` // from the verdict on
@@ -56,7 +57,7 @@ func (s *Session) View() View {
 	}
 	v := View{ID: s.plan.ID, Name: s.plan.Name, User: s.plan.User, Framework: s.plan.Framework, Backend: s.plan.Backend,
 		Queue: s.plan.Queue, Submitted: s.submitted, Started: s.ran, Ended: s.ended, Term: s.term, Epoch: s.epoch.number,
-		Seq: s.seq, State: s.state(), Outcome: s.verdict}
+		Seq: s.seq, State: s.state(), Warned: s.warned, Outcome: s.verdict}
 	if s.finished != nil {
 		v.Outcome = s.finished
 	}
