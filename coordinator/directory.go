@@ -60,9 +60,9 @@ func readAuthority(ctx context.Context, fsys storage.FS, dir, job string) (*wire
 	return a, storage.PublishBytes(ctx, fsys, at, 0o600, text)
 }
 
-// write makes a file of the owner's alone.
+// write makes a file for whoever may see the job.
 func write(ctx context.Context, fsys storage.FS, at string, data []byte) error {
-	w, err := fsys.Create(ctx, at, 0o600)
+	w, err := storage.Shown(fsys).Create(ctx, at, 0o600)
 	if err != nil {
 		return err
 	}
@@ -85,7 +85,7 @@ func writeEndpoint(ctx context.Context, fsys storage.FS, dir string, e Endpoint)
 		return err
 	}
 	at := path.Join(dir, "endpoint")
-	if err := fsys.Mkdir(ctx, at, 0o700); err != nil {
+	if err := storage.Shown(fsys).Mkdir(ctx, at, 0o700); err != nil {
 		return err
 	}
 	return write(ctx, fsys, path.Join(at, fmt.Sprintf("%06d", e.Term)), append(data, '\n'))

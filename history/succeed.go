@@ -70,7 +70,7 @@ func (j *Journal) succeed(ctx context.Context, events []event.Event) (found bool
 func (j *Journal) makeNext(ctx context.Context) error {
 	term := j.made + 1
 	path := segmentPath(j.dir, term)
-	out, err := j.fs.Create(ctx, path, 0o600)
+	out, err := storage.Shown(j.fs).Create(ctx, path, 0o600)
 	if errors.Is(err, fs.ErrExist) {
 		return j.superseded(path)
 	}

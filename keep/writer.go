@@ -214,11 +214,11 @@ func (w *Writer) create(ctx context.Context) (storage.Writer, string, error) {
 	for {
 		file := path.Join(w.Dir, chunkName(w.next))
 		if !w.made {
-			if err := w.FS.Mkdir(ctx, w.Dir, 0o700); err != nil {
+			if err := storage.Shown(w.FS).Mkdir(ctx, w.Dir, 0o700); err != nil {
 				return nil, "", err
 			}
 		}
-		out, err := w.FS.Create(ctx, file, 0o600)
+		out, err := storage.Shown(w.FS).Create(ctx, file, 0o600)
 		switch {
 		case errors.Is(err, fs.ErrExist):
 			w.next++

@@ -53,6 +53,29 @@ type Fencer interface {
 	Fence(ctx context.Context, path string) error
 }
 
+// Shower is implemented by file systems on which directories have lists of who
+// else may look into them.
+type Shower interface {
+	// Shown is the same file system, but what is made through it can be read by
+	// whom the lists of the directory above let in. Whoever writes what such a
+	// one may see writes it so; everything else is its owner's alone.
+	Shown() FS
+}
+
+// Shown is a file system for what others may see; see Shower.
+func Shown(fsys FS) FS {
+	if s, ok := fsys.(Shower); ok {
+		return s.Shown()
+	}
+	return fsys
+}
+
+// Owned is implemented by what Stat and List give where the file system knows
+// whose a file is and no client can say otherwise.
+type Owned interface {
+	Owner() string
+}
+
 // Notifier is implemented by file systems that can tell when something changes.
 type Notifier interface {
 	// Notify watches a directory that exists. It may miss what other machines do, so

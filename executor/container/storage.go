@@ -44,7 +44,10 @@ type lazy struct {
 	stop func() error
 }
 
-var _ storage.FS = (*lazy)(nil)
+var (
+	_ storage.FS     = (*lazy)(nil)
+	_ storage.Shower = (*lazy)(nil)
+)
 
 func (l *lazy) get() (storage.FS, error) {
 	l.mu.Lock()
@@ -66,6 +69,28 @@ func (l *lazy) close() error {
 		return nil
 	}
 	return l.stop()
+}
+
+// Shown is storage.Shower.
+func (l *lazy) Shown() storage.FS { return shown{l} }
+
+// shown is the same for files that others may see.
+type shown struct{ *lazy }
+
+func (s shown) Create(ctx context.Context, path string, mode fs.FileMode) (storage.Writer, error) {
+	f, err := s.get()
+	if err != nil {
+		return nil, err
+	}
+	return storage.Shown(f).Create(ctx, path, mode)
+}
+
+func (s shown) Mkdir(ctx context.Context, path string, mode fs.FileMode) error {
+	f, err := s.get()
+	if err != nil {
+		return err
+	}
+	return storage.Shown(f).Mkdir(ctx, path, mode)
 }
 
 // Open is storage.FS.

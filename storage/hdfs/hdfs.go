@@ -17,11 +17,13 @@ import (
 // FS is a file system in HDFS.
 type FS struct {
 	client *hdfs.Client
+	shown  bool
 }
 
 var (
 	_ storage.FS     = (*FS)(nil)
 	_ storage.Fencer = (*FS)(nil)
+	_ storage.Shower = (*FS)(nil)
 	_ storage.Filler = (*writer)(nil)
 )
 
@@ -30,6 +32,18 @@ func New(client *hdfs.Client) *FS { return &FS{client: client} }
 
 // Client is the client that it was made with, for what storage.FS has no word for.
 func (f *FS) Client() *hdfs.Client { return f.client }
+
+// Shown is storage.Shower: in HDFS the group bits of a new file are the most that
+// the default list of its directory can let anybody do. The owning group itself
+// has no right in such a list.
+func (f *FS) Shown() storage.FS { return &FS{client: f.client, shown: true} }
+
+func (f *FS) mode(m fs.FileMode) fs.FileMode {
+	if f.shown {
+		m |= m >> 3 & 0o050
+	}
+	return m
+}
 
 // Open reads a file from offset; ctx bounds the reading, too.
 func (f *FS) Open(ctx context.Context, path string, offset int64) (io.ReadCloser, error) {
@@ -42,7 +56,7 @@ func (f *FS) Open(ctx context.Context, path string, offset int64) (io.ReadCloser
 
 // Create makes a new file with exactly this mode.
 func (f *FS) Create(ctx context.Context, path string, mode fs.FileMode) (storage.Writer, error) {
-	w, err := f.client.Create(ctx, path, hdfs.Options{Mode: mode})
+	w, err := f.client.Create(ctx, path, hdfs.Options{Mode: f.mode(mode)})
 	if err != nil {
 		return nil, err
 	}
@@ -56,7 +70,7 @@ func (f *FS) Rename(ctx context.Context, from, to string) error {
 
 // Mkdir makes a directory and the missing ones above it.
 func (f *FS) Mkdir(ctx context.Context, path string, mode fs.FileMode) error {
-	return f.client.Mkdir(ctx, path, mode)
+	return f.client.Mkdir(ctx, path, f.mode(mode))
 }
 
 // SetTimes sets when a path was last modified, to the millisecond.
