@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"sync"
 
 	"github.com/muster-project/muster/hadoop/conf"
@@ -23,7 +22,7 @@ type tokens struct {
 	file string // what the task is told of; in the container's directory, which goes with the slot
 
 	mu     sync.Mutex
-	serial int64 // of the newest
+	serial int64 // of the newest; those of the birth are numbered by when they were issued
 	now    *token.Credentials
 }
 
@@ -33,8 +32,8 @@ const tokenName = "hdfs.tokens"
 
 // newTokens keeps what of the container's credentials is for HDFS.
 func newTokens(dir string, c *token.Credentials) (*tokens, error) {
-	t := &tokens{file: filepath.Join(dir, tokenName), now: onlyHDFS(c)}
-	t.serial = serialOf(t.now)
+	t := &tokens{file: filepath.Join(dir, tokenName), now: c.Only(token.KindHDFS)}
+	t.serial = t.now.Issued()
 	if len(t.now.Tokens) == 0 {
 		return t, nil // nobody wants a proof: there is nothing that a task could need
 	}
@@ -60,7 +59,7 @@ func (t *tokens) replace(serial int64, data []byte) error {
 	if serial <= t.serial {
 		return nil
 	}
-	c = onlyHDFS(c)
+	c = c.Only(token.KindHDFS)
 	if len(c.Tokens) == 0 {
 		return fmt.Errorf("credentials %d: no %s among them", serial, token.KindHDFS)
 	}
@@ -106,20 +105,3 @@ func (t *tokens) close() error {
 	return err
 }
 
-// onlyHDFS leaves out everything but the tokens of NameNodes: secrets of ours,
-// and what would let its bearer act at the resource manager.
-func onlyHDFS(c *token.Credentials) *token.Credentials {
-	return &token.Credentials{Tokens: slices.DeleteFunc(slices.Clone(c.Tokens), func(t token.Token) bool { return t.Kind != token.KindHDFS })}
-}
-
-// serialOf is the number of tokens that nobody numbered: when the youngest was
-// issued, in milliseconds since 1970. Coordinators number theirs likewise.
-func serialOf(c *token.Credentials) int64 {
-	var serial int64
-	for i := range c.Tokens {
-		if id, err := token.ParseHDFS(&c.Tokens[i]); err == nil {
-			serial = max(serial, id.Issued)
-		}
-	}
-	return serial
-}

@@ -199,3 +199,21 @@ func (c *Credentials) at(i int) *Token {
 	t.Identifier, t.Password = bytes.Clone(t.Identifier), bytes.Clone(t.Password)
 	return &t
 }
+
+// Only leaves out all secrets, and all tokens of another kind: what is passed on
+// to somebody who must not have the rest.
+func (c *Credentials) Only(kind string) *Credentials {
+	return &Credentials{Tokens: slices.DeleteFunc(slices.Clone(c.Tokens), func(t Token) bool { return t.Kind != kind })}
+}
+
+// Issued is when the youngest HDFS delegation token was issued, in milliseconds
+// since 1970; 0 where there is none.
+func (c *Credentials) Issued() int64 {
+	var at int64
+	for i := range c.Tokens {
+		if id, err := ParseHDFS(&c.Tokens[i]); err == nil {
+			at = max(at, id.Issued)
+		}
+	}
+	return at
+}

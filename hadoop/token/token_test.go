@@ -243,3 +243,22 @@ func FuzzParse(f *testing.F) {
 		}
 	})
 }
+
+func TestPassingOnOneKindLeavesTheRestOut(t *testing.T) {
+	issued := func(service string, at int64) Token {
+		id := append([]byte{0}, 1, 'a', 1, 'r', 0)
+		return Token{Kind: KindHDFS, Service: service, Identifier: AppendVint(AppendVint(id, at), at+1)}
+	}
+	c := &Credentials{Tokens: []Token{issued("a", 5), {Kind: KindRM, Service: "rm"}, issued("b", 9), {Kind: KindHDFS, Service: "odd"}},
+		Secrets: map[string][]byte{"s": {1}}}
+	got := c.Only(KindHDFS)
+	if len(got.Tokens) != 3 || got.For(KindRM, "rm") != nil || got.For(KindHDFS, "b") == nil || got.Secrets != nil || len(c.Tokens) != 4 {
+		t.Errorf("%+v", got)
+	}
+	if at := c.Issued(); at != 9 {
+		t.Errorf("issued at %d", at)
+	}
+	if at := (&Credentials{}).Issued(); at != 0 {
+		t.Errorf("nothing was issued at %d", at)
+	}
+}
