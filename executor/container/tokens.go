@@ -104,4 +104,3 @@ func (t *tokens) close() error {
 	}
 	return err
 }
-
