@@ -11,10 +11,11 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"path/filepath"
-	"strings"
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/muster-project/muster/test/chaos/record"
 )
 
 var (
@@ -62,7 +63,7 @@ func TestMatrix(t *testing.T) {
 	}
 	begin := time.Now()
 	all := faults(n)
-	r := &results{cells: map[string][]string{}}
+	r := &results{matrix: record.Matrix{Rows: parts, Columns: moments, Outcomes: []string{"survived", "restarted", "named", "stopped"}}}
 	t.Run("faults", func(t *testing.T) {
 		for lane := range lanes {
 			t.Run(fmt.Sprintf("lane %d", lane), func(t *testing.T) {
@@ -75,7 +76,10 @@ func TestMatrix(t *testing.T) {
 		}
 	})
 	t.Logf("seed %d: %d faults in %s, %d of them not survived as they should be\n%s", *seed, len(all),
-		time.Since(begin).Round(time.Second), r.lost, matrix(t, r.cells))
+		time.Since(begin).Round(time.Second), r.lost, &r.matrix)
+	for _, cell := range r.matrix.Empty() {
+		t.Errorf("%s: the cell is empty", cell)
+	}
 }
 
 // lanes is how many jobs are under fire at a time. Each lane has a home and a
@@ -84,9 +88,9 @@ const lanes = 3
 
 // results is what became of the jobs, by part and moment.
 type results struct {
-	mu    sync.Mutex
-	cells map[string][]string
-	lost  int
+	mu     sync.Mutex
+	matrix record.Matrix
+	lost   int
 }
 
 func (r *results) run(t *testing.T, g *ground, i int, f fault) {
@@ -95,40 +99,11 @@ func (r *results) run(t *testing.T, g *ground, i int, f fault) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if outcome != "" {
-		r.cells[f.part+f.moment] = append(r.cells[f.part+f.moment], outcome)
+		r.matrix.Count(f.part, f.moment, outcome)
 	}
 	if !ok {
 		r.lost++
 	}
-}
-
-// matrix draws part × moment; a cell counts what became of its jobs.
-func matrix(t *testing.T, cells map[string][]string) string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "%-12s", "")
-	for _, m := range moments {
-		fmt.Fprintf(&b, " | %-22s", m)
-	}
-	for _, p := range parts {
-		fmt.Fprintf(&b, "\n%-12s", p)
-		for _, m := range moments {
-			count := map[string]int{}
-			for _, o := range cells[p+m] {
-				count[o]++
-			}
-			var text []string
-			for _, o := range []string{"survived", "restarted", "named", "stopped"} {
-				if count[o] > 0 {
-					text = append(text, fmt.Sprintf("%d %s", count[o], o))
-				}
-			}
-			if len(text) == 0 {
-				t.Errorf("%s, %s: the cell is empty", p, m)
-			}
-			fmt.Fprintf(&b, " | %-22s", strings.Join(text, ", "))
-		}
-	}
-	return b.String()
 }
 
 // script is where the trained program lies.

@@ -19,6 +19,7 @@ import (
 	"github.com/muster-project/muster/history"
 	"github.com/muster-project/muster/session"
 	"github.com/muster-project/muster/storage/local"
+	"github.com/muster-project/muster/test/chaos/record"
 )
 
 // ground is where the jobs run: one home of muster, used by all of them.
@@ -151,16 +152,9 @@ func (j *job) until(what string, ok func() bool) {
 	}
 }
 
-// steps are the steps that were written down, with the epoch of each.
-func (j *job) steps() (out [][2]int) {
-	text, _ := os.ReadFile(filepath.Join(j.dir, "checkpoint", "steps"))
-	for line := range strings.Lines(string(text)) {
-		var epoch, step int
-		if n, _ := fmt.Sscanf(line, "%d %d", &epoch, &step); n == 2 {
-			out = append(out, [2]int{epoch, step})
-		}
-	}
-	return out
+// steps are the steps that were written down.
+func (j *job) steps() []record.Step {
+	return record.ReadSteps(filepath.Join(j.dir, "checkpoint", "steps"))
 }
 
 // restarts counts decisions to start tasks of a role again.

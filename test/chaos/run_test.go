@@ -13,6 +13,7 @@ import (
 
 	"github.com/muster-project/muster/event"
 	"github.com/muster-project/muster/plan"
+	"github.com/muster-project/muster/test/chaos/record"
 )
 
 // run does one fault to one job and says what became of the job.
@@ -164,27 +165,21 @@ func (j *job) judge(f fault, victim plan.TaskID) string {
 	return "named"
 }
 
-// succeeded checks that all steps were made, and consecutively: within an epoch
-// each follows the one before, and a restart repeats at most the step whose
-// checkpoint was not finished.
+// succeeded checks that all steps were made, and consecutively.
 func (j *job) succeeded(o *event.Outcome, epochs int) {
 	j.t.Helper()
 	if o.State != event.Succeeded {
 		j.t.Fatalf("%+v, want success", o)
 	}
 	steps := j.steps()
-	seen := map[int]bool{}
-	for i, s := range steps {
-		seen[s[0]] = true
-		switch {
-		case i == 0 && s[1] == 1:
-		case i > 0 && s[1] == steps[i-1][1]+1:
-		case i > 0 && s[0] > steps[i-1][0] && s[1] == steps[i-1][1]:
-		default:
-			j.t.Fatalf("steps are not consecutive: %v", steps)
-		}
+	if _, err := record.Consecutive(steps); err != nil {
+		j.t.Fatalf("%v: %v", err, steps)
 	}
-	if len(steps) == 0 || steps[len(steps)-1][1] != 30 {
+	seen := map[int]bool{}
+	for _, s := range steps {
+		seen[s.Epoch] = true
+	}
+	if len(steps) == 0 || steps[len(steps)-1].Number != 30 {
 		j.t.Fatalf("training did not come to its end: %v", steps)
 	}
 	if epochs == 1 && len(seen) != 1 {

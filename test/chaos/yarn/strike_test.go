@@ -1,0 +1,206 @@
+//go:build chaos
+
+package yarn
+
+import (
+	"errors"
+	"syscall"
+	"time"
+
+	"github.com/muster-project/muster/plan"
+)
+
+// coordinator is the process of the present one.
+func (j *journey) coordinator() (found process) {
+	j.t.Helper()
+	until(j.t, "a coordinator runs", 50*time.Millisecond, func() bool {
+		for _, p := range j.processes(j.app) {
+			if p.coordinator() && runs(p.pid) {
+				found = p
+				return true
+			}
+		}
+		return false
+	})
+	return found
+}
+
+// executor is the process of a task's. Before the roll call it is the one that is
+// frozen.
+func (j *journey) executor(id plan.TaskID) (found process) {
+	j.t.Helper()
+	until(j.t, "an executor of "+id.String()+" runs", 100*time.Millisecond, func() bool {
+		slot := j.task(id).Slot
+		for _, p := range j.processes(j.app) {
+			if p.executor() && (j.moment == rollCall && p.pid == int(j.frozen.Load()) || j.moment != rollCall && p.container == slot) {
+				found = p
+				return true
+			}
+		}
+		return false
+	})
+	return found
+}
+
+func (j *journey) killCoordinator(string) {
+	kill(j.t, j.coordinator().pid, syscall.SIGKILL)
+	j.struck()
+}
+
+// killWriter kills the coordinator while a write of its journal is under way: the
+// DataNode doesn't answer then.
+func (j *journey) killWriter(moment string) {
+	p := j.coordinator()
+	for _, dn := range j.daemons("dn") {
+		j.can(j.cluster.Pause(j.t.Context(), dn))
+	}
+	j.stall(moment)
+	kill(j.t, p.pid, syscall.SIGKILL)
+	for _, dn := range j.daemons("dn") {
+		j.can(j.cluster.Resume(j.t.Context(), dn))
+	}
+	j.struck()
+}
+
+// stall lets time pass in which the coordinator has something to write: what the
+// training reports is written every two seconds.
+func (j *journey) stall(moment string) {
+	if moment == training {
+		rest(j.t.Context(), 2500*time.Millisecond)
+	} else {
+		rest(j.t.Context(), time.Second)
+	}
+}
+
+func (j *journey) can(err error) {
+	j.t.Helper()
+	if err != nil {
+		j.t.Fatal(err)
+	}
+}
+
+// lose ends a node with all that runs on it, waits until that is noticed, and
+// brings it back.
+func (j *journey) lose(node string) {
+	for _, p := range j.processes(j.app) {
+		j.hit = j.hit || p.node == node && p.executor()
+	}
+	j.can(j.cluster.Lose(j.t.Context(), node))
+	j.struck()
+	j.noticed(node)
+	j.can(errors.Join(j.cluster.Start(j.t.Context(), node), j.cluster.Wait(j.t.Context())))
+}
+
+// noticed waits until the ResourceManager has given a node up, which takes as
+// long as it is configured to.
+func (j *journey) noticed(node string) {
+	j.t.Helper()
+	until(j.t, node+" counts as lost", 200*time.Millisecond, func() bool {
+		states, err := j.cluster.NodeStates(j.t.Context())
+		return err == nil && states[node] == "LOST"
+	})
+}
+
+func (j *journey) loseCoordinator(string) { j.lose(j.coordinator().node) }
+
+// loseNode loses the node of a task, or one that may hold something for it.
+func (j *journey) loseNode(moment string) {
+	if moment == gathering {
+		j.lose("nm2")
+		return
+	}
+	j.lose(j.executor(j.victim).node)
+}
+
+// twoCoordinators stops the coordinator's clock, and its node's, until the next
+// one has the job. Then it goes on, must find that out, and leave.
+func (j *journey) twoCoordinators(string) {
+	old := j.coordinator()
+	before := j.now().Term
+	kill(j.t, old.pid, syscall.SIGSTOP)
+	j.can(j.cluster.Kill(j.t.Context(), old.node))
+	j.struck()
+	until(j.t, "the next coordinator has the job", 200*time.Millisecond, func() bool { v, ok := j.view(j.id); return ok && v.Term > before })
+	kill(j.t, old.pid, syscall.SIGCONT)
+	until(j.t, "the superseded coordinator leaves", 50*time.Millisecond, func() bool { return !runs(old.pid) })
+	j.can(errors.Join(j.cluster.Start(j.t.Context(), old.node), j.cluster.Wait(j.t.Context())))
+}
+
+func (j *journey) killExecutor(string) {
+	kill(j.t, j.executor(j.victim).pid, syscall.SIGKILL)
+	j.struck()
+}
+
+func (j *journey) killTask(string) {
+	pids := j.task(j.victim).PIDs
+	if len(pids) == 0 {
+		j.t.Fatalf("%s: no process is known", j.victim)
+	}
+	kill(j.t, pids[0], syscall.SIGKILL)
+	j.struck()
+}
+
+// again kills a daemon, and starts it after a while.
+func (j *journey) again(name string, after time.Duration) {
+	j.can(j.cluster.Kill(j.t.Context(), name))
+	j.struck()
+	rest(j.t.Context(), after)
+	j.can(errors.Join(j.cluster.Start(j.t.Context(), name), j.cluster.Wait(j.t.Context())))
+}
+
+func (j *journey) killNodeManager(moment string) {
+	node := j.coordinator().node
+	if moment != gathering && j.r.IntN(2) == 0 {
+		node = j.executor(j.victim).node
+	}
+	j.again(node, time.Second)
+}
+
+func (j *journey) killResourceManager(string) {
+	for _, rm := range j.daemons("rm") {
+		j.can(j.cluster.Kill(j.t.Context(), rm))
+	}
+	j.struck()
+	rest(j.t.Context(), time.Second)
+	for _, rm := range j.daemons("rm") {
+		j.can(j.cluster.Start(j.t.Context(), rm))
+	}
+	j.can(j.cluster.Wait(j.t.Context()))
+}
+
+func (j *journey) killNameNode(string) {
+	all := j.daemons("nn")
+	for _, nn := range all {
+		j.can(j.cluster.Kill(j.t.Context(), nn))
+	}
+	j.struck()
+	rest(j.t.Context(), 2*time.Second)
+	for _, nn := range all {
+		j.can(j.cluster.Start(j.t.Context(), nn))
+	}
+	j.can(j.cluster.Wait(j.t.Context()))
+}
+
+// killDataNode restarts a DataNode under a write that is under way.
+func (j *journey) killDataNode(moment string) {
+	dn := j.daemons("dn")[0]
+	j.can(j.cluster.Pause(j.t.Context(), dn))
+	j.stall(moment)
+	j.again(dn, 0)
+}
+
+func (j *journey) failOverResourceManager(string) { j.t.Fatal("not there yet") }
+func (j *journey) failOverNameNode(string)        { j.t.Fatal("not there yet") }
+func (j *journey) rollKeys(string)                { j.t.Fatal("not there yet") }
+
+// killClient kills who follows the job, and the user's server if there is one.
+func (j *journey) killClient(string) {
+	if j.follower != nil {
+		j.follower.kill()
+	}
+	for _, pid := range j.ours("serve") {
+		kill(j.t, pid, syscall.SIGKILL)
+	}
+	j.struck()
+	j.follower = j.follow()
+}
