@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"strings"
 	"sync"
 	"time"
 
@@ -12,6 +13,7 @@ import (
 
 	"github.com/muster-project/muster/hadoop/conf"
 	"github.com/muster-project/muster/hadoop/rpc"
+	"github.com/muster-project/muster/hadoop/sasl"
 )
 
 const (
@@ -29,6 +31,7 @@ type Client struct {
 	name     string // of the client, where no file is concerned
 	service  string // what tokens for this file system are marked with
 	auth     Auth
+	least    sasl.Protection // of calls
 	namenode *rpc.Client
 	mapping  *rpc.Client // also to the NameNode
 	nodes    datanode
@@ -51,45 +54,80 @@ func New(c *conf.Conf, auth func(context.Context) (rpc.Auth, error)) (*Client, e
 	if err != nil {
 		return nil, err
 	}
-	if err := unprotected(c); err != nil {
+	guard, err := newGuard(c)
+	if err != nil {
+		return nil, err
+	}
+	least, err := sasl.ParseProtection(c.String("hadoop.rpc.protection", ""))
+	if err != nil {
 		return nil, err
 	}
 	dial := (&net.Dialer{KeepAlive: 15 * time.Second}).DialContext
-	namenode := rpc.Config{Addresses: place.addresses, Protocol: clientProtocol, Auth: auth,
-		// A standby NameNode takes up to a minute and more to step in.
-		Retry: rpc.Retry{For: 2 * time.Minute}}
+	namenode := rpc.Config{Addresses: place.addresses, Protocol: clientProtocol, Auth: auth, Least: least,
+		Retry: rpc.Retry{For: takeover}}
+	if len(place.addresses) > 1 {
+		// Another one may have stepped in for one whose machine is silent. If not, it
+		// says so, and the call is repeated under its number, by which it is done once.
+		namenode.Timeout = silence
+	}
 	mapping := namenode
 	mapping.Protocol = mappingProtocol
-	return &Client{
-		conf: c, name: holder(), service: place.service, auth: auth,
+	client := &Client{
+		conf: c, name: holder(), service: place.service, auth: auth, least: least,
 		namenode: rpc.New(namenode), mapping: rpc.New(mapping),
 		nodes: datanode{
 			hostnames: c.Bool("dfs.client.use.datanode.hostname", false),
 			patience:  c.Duration("dfs.client.socket-timeout", time.Minute, time.Millisecond),
 			dial:      dial,
+			secure:    guard.wrap,
 		},
 		renewal: renewal,
 		open:    map[*Writer]bool{},
-	}, nil
+	}
+	guard.ask = client.encryptionKey
+	return client, nil
 }
 
-// unprotected refuses a configuration under which DataNodes want more than the
-// plain protocol.
-func unprotected(c *conf.Conf) error {
-	if v := c.String("dfs.data.transfer.protection", ""); v != "" {
-		return fmt.Errorf("dfs.data.transfer.protection: %s (%s): connections to datanodes cannot be protected yet",
-			v, c.Origin("dfs.data.transfer.protection"))
-	}
-	if c.Bool("dfs.encrypt.data.transfer", false) {
-		return fmt.Errorf("dfs.encrypt.data.transfer: true (%s): connections to datanodes cannot be encrypted yet",
-			c.Origin("dfs.encrypt.data.transfer"))
-	}
-	return nil
-}
-
-// call asks the NameNode.
+// call asks the NameNode. One that has just been started is waited for.
 func (c *Client) call(ctx context.Context, method string, req, resp proto.Message) error {
-	return c.namenode.Call(ctx, method, req, resp)
+	begun := time.Now()
+	for wait := 100 * time.Millisecond; ; wait = min(2*wait, 2*time.Second) {
+		err := c.namenode.Call(ctx, method, req, resp)
+		if !starting(err) || time.Since(begun) > takeover {
+			return away(err)
+		}
+		if serr := sleep(ctx, wait); serr != nil {
+			return fmt.Errorf("%w: %w", serr, err)
+		}
+	}
+}
+
+// silence is how long one of several NameNodes may take to answer.
+const silence = 20 * time.Second
+
+// takeover is how long a NameNode may be away: a standby takes up to a minute and
+// more to step in, and one that is started waits for its DataNodes.
+const takeover = 2 * time.Minute
+
+// starting tells that a NameNode refuses to change anything because it was
+// started, and not because an administrator or a full disk froze it. One of
+// several says so by Retriable, which rpc knows.
+func starting(err error) bool {
+	re, ok := errors.AsType[*rpc.RemoteError](err)
+	return ok && rpc.Exception(re.Class) == SafeMode && strings.Contains(re.Message, "turned off automatically")
+}
+
+// ErrAway says that machines that are needed do not answer now. They may come back.
+var ErrAway = errors.New("not there now")
+
+// away marks what a NameNode that is not there, or not yet, makes of a call.
+func away(err error) error {
+	for _, is := range []error{rpc.ErrConnect, rpc.Standby, rpc.Retriable, SafeMode} {
+		if errors.Is(err, is) {
+			return fmt.Errorf("%w: %w", ErrAway, err)
+		}
+	}
+	return err
 }
 
 // Close ends what the client does by itself and its connections to NameNode and

@@ -27,8 +27,8 @@ type datanode struct {
 	hostnames bool          // by name instead of address
 	patience  time.Duration // how long one may be silent while we wait for it
 	dial      func(ctx context.Context, network, address string) (net.Conn, error)
-	// secure wraps a new connection where data transfer is protected (SASL). Nil
-	// means that it is not; New refuses configurations that ask for it.
+	// secure wraps a new connection where data transfer is protected; see guard. Nil
+	// means that it is not.
 	secure func(ctx context.Context, conn net.Conn, node *hdfspb.DatanodeID, lb *hdfspb.LocatedBlock) (net.Conn, error)
 }
 
@@ -81,9 +81,23 @@ func (r *refusal) Error() string {
 	return s
 }
 
+// Is finds a refusal of the block token.
+func (r *refusal) Is(target error) bool {
+	return target == errStale && r.status == hdfspb.Status_ERROR_ACCESS_TOKEN
+}
+
 // start connects to a DataNode, asks for an operation and reads the answer. ctx
-// and patience bound it; the connection has no deadline afterwards.
+// and patience bound it; the connection has no deadline afterwards. Once, it is
+// tried again where an encryption key was too old.
 func (d *datanode) start(ctx context.Context, node *hdfspb.DatanodeID, lb *hdfspb.LocatedBlock, patience time.Duration, op byte, request proto.Message) (*transfer, *hdfspb.BlockOpResponse, error) {
+	t, answer, err := d.try(ctx, node, lb, patience, op, request)
+	if errors.Is(err, errKey) {
+		t, answer, err = d.try(ctx, node, lb, patience, op, request)
+	}
+	return t, answer, err
+}
+
+func (d *datanode) try(ctx context.Context, node *hdfspb.DatanodeID, lb *hdfspb.LocatedBlock, patience time.Duration, op byte, request proto.Message) (*transfer, *hdfspb.BlockOpResponse, error) {
 	address := d.transferAddress(node)
 	dialing, stop := context.WithTimeout(ctx, connecting)
 	conn, err := d.dial(dialing, "tcp", address)
@@ -97,7 +111,8 @@ func (d *datanode) start(ctx context.Context, node *hdfspb.DatanodeID, lb *hdfsp
 		if ctx.Err() != nil { // the deadline that it set is not the cause
 			err = ctx.Err()
 		} else if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-			err = fmt.Errorf("%w: it hung up; it may want SASL (dfs.data.transfer.protection)", err)
+			err = fmt.Errorf("%w: it hung up; it may want another protection than this configuration says (%s, hadoop.security.authentication, dfs.trustedchannel.resolver.class)",
+				err, protectionKey)
 		}
 		_ = t.Close() // nothing of it is used
 		return nil, nil, fmt.Errorf("datanode %s: %w", address, err)

@@ -51,15 +51,6 @@ func TestWhereTheNameNodesAre(t *testing.T) {
 	}
 }
 
-func TestAConfigurationThatWantsProtectionIsRefused(t *testing.T) {
-	for key, value := range map[string]string{"dfs.data.transfer.protection": "authentication", "dfs.encrypt.data.transfer": "true"} {
-		_, err := New(conf.New(map[string]string{"fs.defaultFS": "hdfs://nn", key: value}), nil)
-		if err == nil || !strings.HasPrefix(err.Error(), key+": "+value) {
-			t.Errorf("%s: got %v", key, err)
-		}
-	}
-}
-
 func TestExceptionsAreWhatFilesKnow(t *testing.T) {
 	for _, tc := range []struct {
 		class   rpc.Exception

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"strconv"
+	"strings"
 	"time"
 
 	"google.golang.org/protobuf/proto"
@@ -15,11 +16,16 @@ import (
 )
 
 const (
-	// attempts is how many pipelines are tried for one block.
-	attempts = 6
+	// attempts is how many pipelines are tried for one block: the first of them at
+	// once, since other DataNodes are asked, the last ones some seconds apart, for
+	// where there are no others and they are restarted.
+	attempts = 8
+	atOnce   = 3
 	// settle is how long the NameNode may wait for reports of DataNodes, before the
 	// next block and before the end of a file.
 	settle = 60 * time.Second
+	// scarce is how long DataNodes may be too few, as after a start of the NameNode.
+	scarce = 15 * time.Second
 )
 
 // openBlock gets the next block of the file and sets its pipeline up. A DataNode
@@ -36,12 +42,20 @@ func (w *Writer) openBlock(ctx context.Context) (*stream, error) {
 			return s, nil
 		}
 		if ctx.Err() != nil || n == attempts {
-			return nil, err
+			return nil, fmt.Errorf("%w: %w", ErrAway, err)
 		}
-		w.client.bad.add(w.client.suspects(ctx, lb, bad, err)...)
+		stale := errors.Is(err, errStale)
+		if !stale { // a DataNode that has just been started does not know the NameNode's keys yet
+			w.client.bad.add(w.client.suspects(ctx, lb, bad, err)...)
+		}
 		abandon := &hdfspb.AbandonBlockRequest{B: lb.GetB(), Src: &w.src, Holder: &w.holder, FileId: &w.file}
 		if err := w.client.call(ctx, "abandonBlock", abandon, &hdfspb.VoidResponse{}); err != nil {
 			return nil, err
+		}
+		if n >= atOnce || stale {
+			if serr := sleep(ctx, backoff(max(1, n-atOnce+1))); serr != nil {
+				return nil, err
+			}
 		}
 	}
 }
@@ -50,6 +64,7 @@ func (w *Writer) openBlock(ctx context.Context) (*stream, error) {
 func (w *Writer) addBlock(ctx context.Context) (*hdfspb.LocatedBlock, error) {
 	req := &hdfspb.AddBlockRequest{Src: &w.src, ClientName: &w.holder, Previous: w.previous, FileId: &w.file,
 		ExcludeNodes: w.client.bad.list()}
+	begun := time.Now()
 	var r hdfspb.AddBlockResponse
 	err := poll(ctx, func() (bool, error) {
 		err := w.client.call(ctx, "addBlock", req, &r)
@@ -61,9 +76,14 @@ func (w *Writer) addBlock(ctx context.Context) (*hdfspb.LocatedBlock, error) {
 			w.client.bad.forget()
 			req.ExcludeNodes = nil
 			return false, nil
+		case tooFew(err) && time.Since(begun) < scarce:
+			return false, nil
 		}
 		return true, err
 	})
+	if tooFew(err) {
+		err = fmt.Errorf("%w: %w", ErrAway, err)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -71,6 +91,14 @@ func (w *Writer) addBlock(ctx context.Context) (*hdfspb.LocatedBlock, error) {
 		return nil, errors.New("the NameNode names no datanode for the next block")
 	}
 	return r.GetBlock(), nil
+}
+
+// tooFew tells that no DataNode is there for a block. The NameNode has no
+// exception of its own for that; the words are those of 3.x and of 2.x.
+func tooFew(err error) bool {
+	re, ok := errors.AsType[*rpc.RemoteError](err)
+	return ok && rpc.Exception(re.Class) == rpc.IOException &&
+		(strings.Contains(re.Message, "could only be written to") || strings.Contains(re.Message, "could only be replicated to"))
 }
 
 // poll asks until the answer is final, at longer and longer intervals.

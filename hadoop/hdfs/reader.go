@@ -31,6 +31,7 @@ type Reader struct {
 	cur    *blockReader
 	failed map[string]bool // DataNodes, by uuid, for the block at hand
 	rounds int             // of all replicas, without a byte
+	fresh  bool            // locations and tokens were asked for anew, and no byte was read since
 	err    error
 }
 
@@ -40,9 +41,10 @@ type span struct {
 	start, end int64
 }
 
-// rounds is how often the NameNode is asked again where no replica can be read:
-// blocks move, and get another stamp when a file is taken from its writer.
-const rounds = 4
+// rounds is how often the NameNode is asked again where no replica can be read,
+// some 16 s in all: blocks move, get another stamp when a file is taken from its
+// writer, and a DataNode that is restarted comes back.
+const rounds = 8
 
 // Open opens a file for reading from offset. Everything that was flushed before
 // the call is read, also while the file is being written; perhaps a little more.
@@ -64,6 +66,9 @@ func (c *Client) Open(ctx context.Context, path string, offset int64) (*Reader, 
 			break
 		}
 	}
+	if errors.Is(err, errBlock) {
+		err = fmt.Errorf("%w: %w", ErrAway, err)
+	}
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, FileNotFound) {
 		// This is also what is said of a directory.
 		if i, serr := c.Stat(ctx, path); serr == nil && i.IsDir() {
@@ -79,7 +84,10 @@ func (c *Client) Open(ctx context.Context, path string, offset int64) (*Reader, 
 	return r, nil
 }
 
-func backoff(n int) time.Duration { return time.Duration(n) * 250 * time.Millisecond }
+// backoff is the pause after the nth round, counted from 1.
+func backoff(n int) time.Duration {
+	return min(250*time.Millisecond<<min(n-1, 10), 4*time.Second)
+}
 
 // errBlock says that the length of an open block cannot be told now.
 var errBlock = errors.New("the block that is being written")
@@ -132,7 +140,7 @@ func (r *Reader) Read(p []byte) (int, error) {
 		n, err := r.read(p)
 		r.at += int64(n)
 		if n > 0 {
-			r.rounds = 0
+			r.rounds, r.fresh = 0, false
 			return n, nil
 		}
 		if err != nil {
@@ -187,6 +195,9 @@ func (r *Reader) next() error {
 			if r.ctx.Err() != nil {
 				return r.ctx.Err()
 			}
+			if errors.Is(err, errStale) {
+				return r.renew(err)
+			}
 			if _, refused := errors.AsType[*refusal](err); !refused {
 				r.client.away.add(n)
 			}
@@ -216,15 +227,32 @@ func (r *Reader) fault(n *hdfspb.DatanodeInfo, err error) error {
 	return r.again(err)
 }
 
+// renew starts over with fresh tokens: those of a reader that reads for hours are
+// too old. If a DataNode takes fresh ones no better, that is an error like others.
+func (r *Reader) renew(err error) error {
+	if r.fresh {
+		return r.again(err)
+	}
+	r.fresh = true
+	return r.relocate()
+}
+
 // again starts over with fresh locations, some time later; err is told when that
 // was done often enough.
 func (r *Reader) again(err error) error {
 	if r.rounds++; r.rounds >= rounds {
+		if !errors.Is(err, errChecksum) {
+			err = fmt.Errorf("%w: %w", ErrAway, err)
+		}
 		return err
 	}
 	if serr := sleep(r.ctx, backoff(r.rounds)); serr != nil {
 		return serr
 	}
+	return r.relocate()
+}
+
+func (r *Reader) relocate() error {
 	blocks, lerr := r.locate(r.at)
 	if errors.Is(lerr, errBlock) {
 		return nil // the old ones are tried again

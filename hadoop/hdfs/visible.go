@@ -66,7 +66,7 @@ func (c *Client) visibleAt(ctx context.Context, n *hdfspb.DatanodeID, lb *hdfspb
 // replicaClient gives a client of one DataNode, and what to do with it afterwards.
 func (c *Client) replicaClient(n *hdfspb.DatanodeID, lb *hdfspb.LocatedBlock) (*rpc.Client, func(), error) {
 	address := c.nodes.rpcAddress(n)
-	cfg := rpc.Config{Addresses: []string{address}, Protocol: datanodeProtocol, Auth: c.auth, Dial: c.nodes.dial,
+	cfg := rpc.Config{Addresses: []string{address}, Protocol: datanodeProtocol, Auth: c.auth, Least: c.least, Dial: c.nodes.dial,
 		Timeout: answering, Connect: connecting, Retry: rpc.Never} // another replica is asked instead
 	if len(lb.GetBlockToken().GetIdentifier()) > 0 {
 		// The connection itself must be made with the block's token.

@@ -3,6 +3,7 @@ package sasl
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -32,25 +33,28 @@ var ErrProtection = errors.New("not protected enough")
 // ParseProtection reads the value of hadoop.rpc.protection, a list of levels of
 // which any will do: the weakest counts. An empty value is Authentication.
 func ParseProtection(value string) (Protection, error) {
-	least, found := Privacy, false
+	least, _, err := ParseProtections("hadoop.rpc.protection", value)
+	return least, err
+}
+
+// ParseProtections reads a list of levels of which any will do, the value of a
+// key, and gives the weakest and the strongest. An empty value is Authentication.
+func ParseProtections(key, value string) (least, most Protection, err error) {
+	found := false
 	for _, word := range strings.Split(value, ",") {
 		word = strings.ToLower(strings.TrimSpace(word))
 		if word == "" {
 			continue
 		}
-		level := -1
-		for i, name := range protections {
-			if name == word {
-				level = i
-			}
+		i := slices.Index(protections, word)
+		if i < 0 {
+			return 0, 0, fmt.Errorf("%s: %q is none of %s", key, word, strings.Join(protections, ", "))
 		}
-		if level < 0 {
-			return 0, fmt.Errorf("hadoop.rpc.protection: %q is none of %s", word, strings.Join(protections, ", "))
+		level := Protection(i)
+		if !found {
+			least, most, found = level, level, true
 		}
-		least, found = min(least, Protection(level)), true
+		least, most = min(least, level), max(most, level)
 	}
-	if !found {
-		return Authentication, nil
-	}
-	return least, nil
+	return least, most, nil
 }

@@ -237,6 +237,124 @@ func (Stage) EnumDescriptor() ([]byte, []int) {
 	return file_hdfspb_data_proto_rawDescGZIP(), []int{2}
 }
 
+type CipherSuite int32
+
+const (
+	CipherSuite_CIPHER_SUITE_ZERO    CipherSuite = 0
+	CipherSuite_CIPHER_SUITE_UNKNOWN CipherSuite = 1
+	CipherSuite_AES_CTR_NOPADDING    CipherSuite = 2
+)
+
+// Enum value maps for CipherSuite.
+var (
+	CipherSuite_name = map[int32]string{
+		0: "CIPHER_SUITE_ZERO",
+		1: "CIPHER_SUITE_UNKNOWN",
+		2: "AES_CTR_NOPADDING",
+	}
+	CipherSuite_value = map[string]int32{
+		"CIPHER_SUITE_ZERO":    0,
+		"CIPHER_SUITE_UNKNOWN": 1,
+		"AES_CTR_NOPADDING":    2,
+	}
+)
+
+func (x CipherSuite) Enum() *CipherSuite {
+	p := new(CipherSuite)
+	*p = x
+	return p
+}
+
+func (x CipherSuite) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (CipherSuite) Descriptor() protoreflect.EnumDescriptor {
+	return file_hdfspb_data_proto_enumTypes[3].Descriptor()
+}
+
+func (CipherSuite) Type() protoreflect.EnumType {
+	return &file_hdfspb_data_proto_enumTypes[3]
+}
+
+func (x CipherSuite) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Do not use.
+func (x *CipherSuite) UnmarshalJSON(b []byte) error {
+	num, err := protoimpl.X.UnmarshalJSONEnum(x.Descriptor(), b)
+	if err != nil {
+		return err
+	}
+	*x = CipherSuite(num)
+	return nil
+}
+
+// Deprecated: Use CipherSuite.Descriptor instead.
+func (CipherSuite) EnumDescriptor() ([]byte, []int) {
+	return file_hdfspb_data_proto_rawDescGZIP(), []int{3}
+}
+
+type EncryptorMessage_Status int32
+
+const (
+	EncryptorMessage_SUCCESS     EncryptorMessage_Status = 0
+	EncryptorMessage_UNKNOWN_KEY EncryptorMessage_Status = 1
+	EncryptorMessage_ERROR       EncryptorMessage_Status = 2
+)
+
+// Enum value maps for EncryptorMessage_Status.
+var (
+	EncryptorMessage_Status_name = map[int32]string{
+		0: "SUCCESS",
+		1: "UNKNOWN_KEY",
+		2: "ERROR",
+	}
+	EncryptorMessage_Status_value = map[string]int32{
+		"SUCCESS":     0,
+		"UNKNOWN_KEY": 1,
+		"ERROR":       2,
+	}
+)
+
+func (x EncryptorMessage_Status) Enum() *EncryptorMessage_Status {
+	p := new(EncryptorMessage_Status)
+	*p = x
+	return p
+}
+
+func (x EncryptorMessage_Status) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (EncryptorMessage_Status) Descriptor() protoreflect.EnumDescriptor {
+	return file_hdfspb_data_proto_enumTypes[4].Descriptor()
+}
+
+func (EncryptorMessage_Status) Type() protoreflect.EnumType {
+	return &file_hdfspb_data_proto_enumTypes[4]
+}
+
+func (x EncryptorMessage_Status) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Do not use.
+func (x *EncryptorMessage_Status) UnmarshalJSON(b []byte) error {
+	num, err := protoimpl.X.UnmarshalJSONEnum(x.Descriptor(), b)
+	if err != nil {
+		return err
+	}
+	*x = EncryptorMessage_Status(num)
+	return nil
+}
+
+// Deprecated: Use EncryptorMessage_Status.Descriptor instead.
+func (EncryptorMessage_Status) EnumDescriptor() ([]byte, []int) {
+	return file_hdfspb_data_proto_rawDescGZIP(), []int{10, 0}
+}
+
 type BaseHeader struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Block         *ExtendedBlock         `protobuf:"bytes,1,req,name=block" json:"block,omitempty"`
@@ -901,6 +1019,161 @@ func (x *ClientReadStatus) GetStatus() Status {
 	return Status_SUCCESS
 }
 
+// The handshake that comes before an operation where data transfer is protected:
+// see hadoop/hdfs/handshake.go.
+type EncryptorMessage struct {
+	state            protoimpl.MessageState   `protogen:"open.v1"`
+	Status           *EncryptorMessage_Status `protobuf:"varint,1,req,name=status,enum=muster.hadoop.hdfs.EncryptorMessage_Status" json:"status,omitempty"`
+	Payload          []byte                   `protobuf:"bytes,2,opt,name=payload" json:"payload,omitempty"` // of SASL
+	Message          *string                  `protobuf:"bytes,3,opt,name=message" json:"message,omitempty"`
+	CipherOption     []*CipherOption          `protobuf:"bytes,4,rep,name=cipher_option,json=cipherOption" json:"cipher_option,omitempty"`                // what the client knows; what the server took, with keys
+	AccessTokenError *bool                    `protobuf:"varint,6,opt,name=access_token_error,json=accessTokenError" json:"access_token_error,omitempty"` // the block token is too old, or its key is unknown; since 3.4
+	unknownFields    protoimpl.UnknownFields
+	sizeCache        protoimpl.SizeCache
+}
+
+func (x *EncryptorMessage) Reset() {
+	*x = EncryptorMessage{}
+	mi := &file_hdfspb_data_proto_msgTypes[10]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *EncryptorMessage) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*EncryptorMessage) ProtoMessage() {}
+
+func (x *EncryptorMessage) ProtoReflect() protoreflect.Message {
+	mi := &file_hdfspb_data_proto_msgTypes[10]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use EncryptorMessage.ProtoReflect.Descriptor instead.
+func (*EncryptorMessage) Descriptor() ([]byte, []int) {
+	return file_hdfspb_data_proto_rawDescGZIP(), []int{10}
+}
+
+func (x *EncryptorMessage) GetStatus() EncryptorMessage_Status {
+	if x != nil && x.Status != nil {
+		return *x.Status
+	}
+	return EncryptorMessage_SUCCESS
+}
+
+func (x *EncryptorMessage) GetPayload() []byte {
+	if x != nil {
+		return x.Payload
+	}
+	return nil
+}
+
+func (x *EncryptorMessage) GetMessage() string {
+	if x != nil && x.Message != nil {
+		return *x.Message
+	}
+	return ""
+}
+
+func (x *EncryptorMessage) GetCipherOption() []*CipherOption {
+	if x != nil {
+		return x.CipherOption
+	}
+	return nil
+}
+
+func (x *EncryptorMessage) GetAccessTokenError() bool {
+	if x != nil && x.AccessTokenError != nil {
+		return *x.AccessTokenError
+	}
+	return false
+}
+
+// In and out are as the server sees them. Keys are wrapped by SASL, IVs are not.
+type CipherOption struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Suite         *CipherSuite           `protobuf:"varint,1,req,name=suite,enum=muster.hadoop.hdfs.CipherSuite" json:"suite,omitempty"`
+	InKey         []byte                 `protobuf:"bytes,2,opt,name=in_key,json=inKey" json:"in_key,omitempty"`
+	InIv          []byte                 `protobuf:"bytes,3,opt,name=in_iv,json=inIv" json:"in_iv,omitempty"`
+	OutKey        []byte                 `protobuf:"bytes,4,opt,name=out_key,json=outKey" json:"out_key,omitempty"`
+	OutIv         []byte                 `protobuf:"bytes,5,opt,name=out_iv,json=outIv" json:"out_iv,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CipherOption) Reset() {
+	*x = CipherOption{}
+	mi := &file_hdfspb_data_proto_msgTypes[11]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CipherOption) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CipherOption) ProtoMessage() {}
+
+func (x *CipherOption) ProtoReflect() protoreflect.Message {
+	mi := &file_hdfspb_data_proto_msgTypes[11]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CipherOption.ProtoReflect.Descriptor instead.
+func (*CipherOption) Descriptor() ([]byte, []int) {
+	return file_hdfspb_data_proto_rawDescGZIP(), []int{11}
+}
+
+func (x *CipherOption) GetSuite() CipherSuite {
+	if x != nil && x.Suite != nil {
+		return *x.Suite
+	}
+	return CipherSuite_CIPHER_SUITE_ZERO
+}
+
+func (x *CipherOption) GetInKey() []byte {
+	if x != nil {
+		return x.InKey
+	}
+	return nil
+}
+
+func (x *CipherOption) GetInIv() []byte {
+	if x != nil {
+		return x.InIv
+	}
+	return nil
+}
+
+func (x *CipherOption) GetOutKey() []byte {
+	if x != nil {
+		return x.OutKey
+	}
+	return nil
+}
+
+func (x *CipherOption) GetOutIv() []byte {
+	if x != nil {
+		return x.OutIv
+	}
+	return nil
+}
+
 var File_hdfspb_data_proto protoreflect.FileDescriptor
 
 const file_hdfspb_data_proto_rawDesc = "" +
@@ -958,7 +1231,23 @@ const file_hdfspb_data_proto_rawDesc = "" +
 	"\x19downstream_ack_time_nanos\x18\x03 \x01(\x04R\x16downstreamAckTimeNanos\x12\x16\n" +
 	"\x04flag\x18\x04 \x03(\rB\x02\x10\x01R\x04flag\"F\n" +
 	"\x10ClientReadStatus\x122\n" +
-	"\x06status\x18\x01 \x02(\x0e2\x1a.muster.hadoop.hdfs.StatusR\x06status*\x8c\x02\n" +
+	"\x06status\x18\x01 \x02(\x0e2\x1a.muster.hadoop.hdfs.StatusR\x06status\"\xb3\x02\n" +
+	"\x10EncryptorMessage\x12C\n" +
+	"\x06status\x18\x01 \x02(\x0e2+.muster.hadoop.hdfs.EncryptorMessage.StatusR\x06status\x12\x18\n" +
+	"\apayload\x18\x02 \x01(\fR\apayload\x12\x18\n" +
+	"\amessage\x18\x03 \x01(\tR\amessage\x12E\n" +
+	"\rcipher_option\x18\x04 \x03(\v2 .muster.hadoop.hdfs.CipherOptionR\fcipherOption\x12,\n" +
+	"\x12access_token_error\x18\x06 \x01(\bR\x10accessTokenError\"1\n" +
+	"\x06Status\x12\v\n" +
+	"\aSUCCESS\x10\x00\x12\x0f\n" +
+	"\vUNKNOWN_KEY\x10\x01\x12\t\n" +
+	"\x05ERROR\x10\x02\"\xa1\x01\n" +
+	"\fCipherOption\x125\n" +
+	"\x05suite\x18\x01 \x02(\x0e2\x1f.muster.hadoop.hdfs.CipherSuiteR\x05suite\x12\x15\n" +
+	"\x06in_key\x18\x02 \x01(\fR\x05inKey\x12\x13\n" +
+	"\x05in_iv\x18\x03 \x01(\fR\x04inIv\x12\x17\n" +
+	"\aout_key\x18\x04 \x01(\fR\x06outKey\x12\x15\n" +
+	"\x06out_iv\x18\x05 \x01(\fR\x05outIv*\x8c\x02\n" +
 	"\x06Status\x12\v\n" +
 	"\aSUCCESS\x10\x00\x12\t\n" +
 	"\x05ERROR\x10\x01\x12\x12\n" +
@@ -982,7 +1271,11 @@ const file_hdfspb_data_proto_rawDesc = "" +
 	"\x05Stage\x12\x19\n" +
 	"\x15PIPELINE_SETUP_APPEND\x10\x00\x12\x12\n" +
 	"\x0eDATA_STREAMING\x10\x03\x12\x19\n" +
-	"\x15PIPELINE_SETUP_CREATE\x10\x06B3Z1github.com/muster-project/muster/hadoop/pb/hdfspb"
+	"\x15PIPELINE_SETUP_CREATE\x10\x06*U\n" +
+	"\vCipherSuite\x12\x15\n" +
+	"\x11CIPHER_SUITE_ZERO\x10\x00\x12\x18\n" +
+	"\x14CIPHER_SUITE_UNKNOWN\x10\x01\x12\x15\n" +
+	"\x11AES_CTR_NOPADDING\x10\x02B3Z1github.com/muster-project/muster/hadoop/pb/hdfspb"
 
 var (
 	file_hdfspb_data_proto_rawDescOnce sync.Once
@@ -996,46 +1289,53 @@ func file_hdfspb_data_proto_rawDescGZIP() []byte {
 	return file_hdfspb_data_proto_rawDescData
 }
 
-var file_hdfspb_data_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
-var file_hdfspb_data_proto_msgTypes = make([]protoimpl.MessageInfo, 10)
+var file_hdfspb_data_proto_enumTypes = make([]protoimpl.EnumInfo, 5)
+var file_hdfspb_data_proto_msgTypes = make([]protoimpl.MessageInfo, 12)
 var file_hdfspb_data_proto_goTypes = []any{
 	(Status)(0),                   // 0: muster.hadoop.hdfs.Status
 	(ChecksumType)(0),             // 1: muster.hadoop.hdfs.ChecksumType
 	(Stage)(0),                    // 2: muster.hadoop.hdfs.Stage
-	(*BaseHeader)(nil),            // 3: muster.hadoop.hdfs.BaseHeader
-	(*ClientOperationHeader)(nil), // 4: muster.hadoop.hdfs.ClientOperationHeader
-	(*BlockChecksum)(nil),         // 5: muster.hadoop.hdfs.BlockChecksum
-	(*OpWriteBlock)(nil),          // 6: muster.hadoop.hdfs.OpWriteBlock
-	(*OpReadBlock)(nil),           // 7: muster.hadoop.hdfs.OpReadBlock
-	(*ReadOpChecksumInfo)(nil),    // 8: muster.hadoop.hdfs.ReadOpChecksumInfo
-	(*BlockOpResponse)(nil),       // 9: muster.hadoop.hdfs.BlockOpResponse
-	(*PacketHeader)(nil),          // 10: muster.hadoop.hdfs.PacketHeader
-	(*PipelineAck)(nil),           // 11: muster.hadoop.hdfs.PipelineAck
-	(*ClientReadStatus)(nil),      // 12: muster.hadoop.hdfs.ClientReadStatus
-	(*ExtendedBlock)(nil),         // 13: muster.hadoop.hdfs.ExtendedBlock
-	(*ipcpb.Token)(nil),           // 14: muster.hadoop.ipc.Token
-	(*DatanodeInfo)(nil),          // 15: muster.hadoop.hdfs.DatanodeInfo
+	(CipherSuite)(0),              // 3: muster.hadoop.hdfs.CipherSuite
+	(EncryptorMessage_Status)(0),  // 4: muster.hadoop.hdfs.EncryptorMessage.Status
+	(*BaseHeader)(nil),            // 5: muster.hadoop.hdfs.BaseHeader
+	(*ClientOperationHeader)(nil), // 6: muster.hadoop.hdfs.ClientOperationHeader
+	(*BlockChecksum)(nil),         // 7: muster.hadoop.hdfs.BlockChecksum
+	(*OpWriteBlock)(nil),          // 8: muster.hadoop.hdfs.OpWriteBlock
+	(*OpReadBlock)(nil),           // 9: muster.hadoop.hdfs.OpReadBlock
+	(*ReadOpChecksumInfo)(nil),    // 10: muster.hadoop.hdfs.ReadOpChecksumInfo
+	(*BlockOpResponse)(nil),       // 11: muster.hadoop.hdfs.BlockOpResponse
+	(*PacketHeader)(nil),          // 12: muster.hadoop.hdfs.PacketHeader
+	(*PipelineAck)(nil),           // 13: muster.hadoop.hdfs.PipelineAck
+	(*ClientReadStatus)(nil),      // 14: muster.hadoop.hdfs.ClientReadStatus
+	(*EncryptorMessage)(nil),      // 15: muster.hadoop.hdfs.EncryptorMessage
+	(*CipherOption)(nil),          // 16: muster.hadoop.hdfs.CipherOption
+	(*ExtendedBlock)(nil),         // 17: muster.hadoop.hdfs.ExtendedBlock
+	(*ipcpb.Token)(nil),           // 18: muster.hadoop.ipc.Token
+	(*DatanodeInfo)(nil),          // 19: muster.hadoop.hdfs.DatanodeInfo
 }
 var file_hdfspb_data_proto_depIdxs = []int32{
-	13, // 0: muster.hadoop.hdfs.BaseHeader.block:type_name -> muster.hadoop.hdfs.ExtendedBlock
-	14, // 1: muster.hadoop.hdfs.BaseHeader.token:type_name -> muster.hadoop.ipc.Token
-	3,  // 2: muster.hadoop.hdfs.ClientOperationHeader.base_header:type_name -> muster.hadoop.hdfs.BaseHeader
+	17, // 0: muster.hadoop.hdfs.BaseHeader.block:type_name -> muster.hadoop.hdfs.ExtendedBlock
+	18, // 1: muster.hadoop.hdfs.BaseHeader.token:type_name -> muster.hadoop.ipc.Token
+	5,  // 2: muster.hadoop.hdfs.ClientOperationHeader.base_header:type_name -> muster.hadoop.hdfs.BaseHeader
 	1,  // 3: muster.hadoop.hdfs.BlockChecksum.type:type_name -> muster.hadoop.hdfs.ChecksumType
-	4,  // 4: muster.hadoop.hdfs.OpWriteBlock.header:type_name -> muster.hadoop.hdfs.ClientOperationHeader
-	15, // 5: muster.hadoop.hdfs.OpWriteBlock.targets:type_name -> muster.hadoop.hdfs.DatanodeInfo
+	6,  // 4: muster.hadoop.hdfs.OpWriteBlock.header:type_name -> muster.hadoop.hdfs.ClientOperationHeader
+	19, // 5: muster.hadoop.hdfs.OpWriteBlock.targets:type_name -> muster.hadoop.hdfs.DatanodeInfo
 	2,  // 6: muster.hadoop.hdfs.OpWriteBlock.stage:type_name -> muster.hadoop.hdfs.Stage
-	5,  // 7: muster.hadoop.hdfs.OpWriteBlock.requested_checksum:type_name -> muster.hadoop.hdfs.BlockChecksum
-	4,  // 8: muster.hadoop.hdfs.OpReadBlock.header:type_name -> muster.hadoop.hdfs.ClientOperationHeader
-	5,  // 9: muster.hadoop.hdfs.ReadOpChecksumInfo.checksum:type_name -> muster.hadoop.hdfs.BlockChecksum
+	7,  // 7: muster.hadoop.hdfs.OpWriteBlock.requested_checksum:type_name -> muster.hadoop.hdfs.BlockChecksum
+	6,  // 8: muster.hadoop.hdfs.OpReadBlock.header:type_name -> muster.hadoop.hdfs.ClientOperationHeader
+	7,  // 9: muster.hadoop.hdfs.ReadOpChecksumInfo.checksum:type_name -> muster.hadoop.hdfs.BlockChecksum
 	0,  // 10: muster.hadoop.hdfs.BlockOpResponse.status:type_name -> muster.hadoop.hdfs.Status
-	8,  // 11: muster.hadoop.hdfs.BlockOpResponse.read_op_checksum_info:type_name -> muster.hadoop.hdfs.ReadOpChecksumInfo
+	10, // 11: muster.hadoop.hdfs.BlockOpResponse.read_op_checksum_info:type_name -> muster.hadoop.hdfs.ReadOpChecksumInfo
 	0,  // 12: muster.hadoop.hdfs.PipelineAck.reply:type_name -> muster.hadoop.hdfs.Status
 	0,  // 13: muster.hadoop.hdfs.ClientReadStatus.status:type_name -> muster.hadoop.hdfs.Status
-	14, // [14:14] is the sub-list for method output_type
-	14, // [14:14] is the sub-list for method input_type
-	14, // [14:14] is the sub-list for extension type_name
-	14, // [14:14] is the sub-list for extension extendee
-	0,  // [0:14] is the sub-list for field type_name
+	4,  // 14: muster.hadoop.hdfs.EncryptorMessage.status:type_name -> muster.hadoop.hdfs.EncryptorMessage.Status
+	16, // 15: muster.hadoop.hdfs.EncryptorMessage.cipher_option:type_name -> muster.hadoop.hdfs.CipherOption
+	3,  // 16: muster.hadoop.hdfs.CipherOption.suite:type_name -> muster.hadoop.hdfs.CipherSuite
+	17, // [17:17] is the sub-list for method output_type
+	17, // [17:17] is the sub-list for method input_type
+	17, // [17:17] is the sub-list for extension type_name
+	17, // [17:17] is the sub-list for extension extendee
+	0,  // [0:17] is the sub-list for field type_name
 }
 
 func init() { file_hdfspb_data_proto_init() }
@@ -1049,8 +1349,8 @@ func file_hdfspb_data_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_hdfspb_data_proto_rawDesc), len(file_hdfspb_data_proto_rawDesc)),
-			NumEnums:      3,
-			NumMessages:   10,
+			NumEnums:      5,
+			NumMessages:   12,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

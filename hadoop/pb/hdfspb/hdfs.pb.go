@@ -1999,6 +1999,135 @@ func (x *GetServerDefaultsResponse) GetServerDefaults() *ServerDefaults {
 	return nil
 }
 
+// What data transfer is encrypted by, where the NameNode's defaults say so.
+type DataEncryptionKey struct {
+	state               protoimpl.MessageState `protogen:"open.v1"`
+	KeyId               *uint32                `protobuf:"varint,1,req,name=key_id,json=keyId" json:"key_id,omitempty"`
+	BlockPoolId         *string                `protobuf:"bytes,2,req,name=block_pool_id,json=blockPoolId" json:"block_pool_id,omitempty"`
+	Nonce               []byte                 `protobuf:"bytes,3,req,name=nonce" json:"nonce,omitempty"`
+	EncryptionKey       []byte                 `protobuf:"bytes,4,req,name=encryption_key,json=encryptionKey" json:"encryption_key,omitempty"`
+	ExpiryDate          *uint64                `protobuf:"varint,5,req,name=expiry_date,json=expiryDate" json:"expiry_date,omitempty"` // milliseconds since 1970
+	EncryptionAlgorithm *string                `protobuf:"bytes,6,opt,name=encryption_algorithm,json=encryptionAlgorithm" json:"encryption_algorithm,omitempty"`
+	unknownFields       protoimpl.UnknownFields
+	sizeCache           protoimpl.SizeCache
+}
+
+func (x *DataEncryptionKey) Reset() {
+	*x = DataEncryptionKey{}
+	mi := &file_hdfspb_hdfs_proto_msgTypes[30]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DataEncryptionKey) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DataEncryptionKey) ProtoMessage() {}
+
+func (x *DataEncryptionKey) ProtoReflect() protoreflect.Message {
+	mi := &file_hdfspb_hdfs_proto_msgTypes[30]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DataEncryptionKey.ProtoReflect.Descriptor instead.
+func (*DataEncryptionKey) Descriptor() ([]byte, []int) {
+	return file_hdfspb_hdfs_proto_rawDescGZIP(), []int{30}
+}
+
+func (x *DataEncryptionKey) GetKeyId() uint32 {
+	if x != nil && x.KeyId != nil {
+		return *x.KeyId
+	}
+	return 0
+}
+
+func (x *DataEncryptionKey) GetBlockPoolId() string {
+	if x != nil && x.BlockPoolId != nil {
+		return *x.BlockPoolId
+	}
+	return ""
+}
+
+func (x *DataEncryptionKey) GetNonce() []byte {
+	if x != nil {
+		return x.Nonce
+	}
+	return nil
+}
+
+func (x *DataEncryptionKey) GetEncryptionKey() []byte {
+	if x != nil {
+		return x.EncryptionKey
+	}
+	return nil
+}
+
+func (x *DataEncryptionKey) GetExpiryDate() uint64 {
+	if x != nil && x.ExpiryDate != nil {
+		return *x.ExpiryDate
+	}
+	return 0
+}
+
+func (x *DataEncryptionKey) GetEncryptionAlgorithm() string {
+	if x != nil && x.EncryptionAlgorithm != nil {
+		return *x.EncryptionAlgorithm
+	}
+	return ""
+}
+
+type GetDataEncryptionKeyResponse struct {
+	state             protoimpl.MessageState `protogen:"open.v1"`
+	DataEncryptionKey *DataEncryptionKey     `protobuf:"bytes,1,opt,name=data_encryption_key,json=dataEncryptionKey" json:"data_encryption_key,omitempty"`
+	unknownFields     protoimpl.UnknownFields
+	sizeCache         protoimpl.SizeCache
+}
+
+func (x *GetDataEncryptionKeyResponse) Reset() {
+	*x = GetDataEncryptionKeyResponse{}
+	mi := &file_hdfspb_hdfs_proto_msgTypes[31]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GetDataEncryptionKeyResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GetDataEncryptionKeyResponse) ProtoMessage() {}
+
+func (x *GetDataEncryptionKeyResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_hdfspb_hdfs_proto_msgTypes[31]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GetDataEncryptionKeyResponse.ProtoReflect.Descriptor instead.
+func (*GetDataEncryptionKeyResponse) Descriptor() ([]byte, []int) {
+	return file_hdfspb_hdfs_proto_rawDescGZIP(), []int{31}
+}
+
+func (x *GetDataEncryptionKeyResponse) GetDataEncryptionKey() *DataEncryptionKey {
+	if x != nil {
+		return x.DataEncryptionKey
+	}
+	return nil
+}
+
 type GetBlockLocationsRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Src           *string                `protobuf:"bytes,1,req,name=src" json:"src,omitempty"`
@@ -2010,7 +2139,7 @@ type GetBlockLocationsRequest struct {
 
 func (x *GetBlockLocationsRequest) Reset() {
 	*x = GetBlockLocationsRequest{}
-	mi := &file_hdfspb_hdfs_proto_msgTypes[30]
+	mi := &file_hdfspb_hdfs_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2022,7 +2151,7 @@ func (x *GetBlockLocationsRequest) String() string {
 func (*GetBlockLocationsRequest) ProtoMessage() {}
 
 func (x *GetBlockLocationsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hdfspb_hdfs_proto_msgTypes[30]
+	mi := &file_hdfspb_hdfs_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2035,7 +2164,7 @@ func (x *GetBlockLocationsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetBlockLocationsRequest.ProtoReflect.Descriptor instead.
 func (*GetBlockLocationsRequest) Descriptor() ([]byte, []int) {
-	return file_hdfspb_hdfs_proto_rawDescGZIP(), []int{30}
+	return file_hdfspb_hdfs_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *GetBlockLocationsRequest) GetSrc() string {
@@ -2068,7 +2197,7 @@ type GetBlockLocationsResponse struct {
 
 func (x *GetBlockLocationsResponse) Reset() {
 	*x = GetBlockLocationsResponse{}
-	mi := &file_hdfspb_hdfs_proto_msgTypes[31]
+	mi := &file_hdfspb_hdfs_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2080,7 +2209,7 @@ func (x *GetBlockLocationsResponse) String() string {
 func (*GetBlockLocationsResponse) ProtoMessage() {}
 
 func (x *GetBlockLocationsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hdfspb_hdfs_proto_msgTypes[31]
+	mi := &file_hdfspb_hdfs_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2093,7 +2222,7 @@ func (x *GetBlockLocationsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetBlockLocationsResponse.ProtoReflect.Descriptor instead.
 func (*GetBlockLocationsResponse) Descriptor() ([]byte, []int) {
-	return file_hdfspb_hdfs_proto_rawDescGZIP(), []int{31}
+	return file_hdfspb_hdfs_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *GetBlockLocationsResponse) GetLocations() *LocatedBlocks {
@@ -2113,7 +2242,7 @@ type VisibleLengthRequest struct {
 
 func (x *VisibleLengthRequest) Reset() {
 	*x = VisibleLengthRequest{}
-	mi := &file_hdfspb_hdfs_proto_msgTypes[32]
+	mi := &file_hdfspb_hdfs_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2125,7 +2254,7 @@ func (x *VisibleLengthRequest) String() string {
 func (*VisibleLengthRequest) ProtoMessage() {}
 
 func (x *VisibleLengthRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hdfspb_hdfs_proto_msgTypes[32]
+	mi := &file_hdfspb_hdfs_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2138,7 +2267,7 @@ func (x *VisibleLengthRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use VisibleLengthRequest.ProtoReflect.Descriptor instead.
 func (*VisibleLengthRequest) Descriptor() ([]byte, []int) {
-	return file_hdfspb_hdfs_proto_rawDescGZIP(), []int{32}
+	return file_hdfspb_hdfs_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *VisibleLengthRequest) GetBlock() *ExtendedBlock {
@@ -2157,7 +2286,7 @@ type VisibleLengthResponse struct {
 
 func (x *VisibleLengthResponse) Reset() {
 	*x = VisibleLengthResponse{}
-	mi := &file_hdfspb_hdfs_proto_msgTypes[33]
+	mi := &file_hdfspb_hdfs_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2169,7 +2298,7 @@ func (x *VisibleLengthResponse) String() string {
 func (*VisibleLengthResponse) ProtoMessage() {}
 
 func (x *VisibleLengthResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hdfspb_hdfs_proto_msgTypes[33]
+	mi := &file_hdfspb_hdfs_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2182,7 +2311,7 @@ func (x *VisibleLengthResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use VisibleLengthResponse.ProtoReflect.Descriptor instead.
 func (*VisibleLengthResponse) Descriptor() ([]byte, []int) {
-	return file_hdfspb_hdfs_proto_rawDescGZIP(), []int{33}
+	return file_hdfspb_hdfs_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *VisibleLengthResponse) GetLength() uint64 {
@@ -2352,7 +2481,17 @@ const file_hdfspb_hdfs_proto_rawDesc = "" +
 	"\x05mtime\x18\x02 \x02(\x04R\x05mtime\x12\x14\n" +
 	"\x05atime\x18\x03 \x02(\x04R\x05atime\"h\n" +
 	"\x19GetServerDefaultsResponse\x12K\n" +
-	"\x0fserver_defaults\x18\x01 \x02(\v2\".muster.hadoop.hdfs.ServerDefaultsR\x0eserverDefaults\"\\\n" +
+	"\x0fserver_defaults\x18\x01 \x02(\v2\".muster.hadoop.hdfs.ServerDefaultsR\x0eserverDefaults\"\xdf\x01\n" +
+	"\x11DataEncryptionKey\x12\x15\n" +
+	"\x06key_id\x18\x01 \x02(\rR\x05keyId\x12\"\n" +
+	"\rblock_pool_id\x18\x02 \x02(\tR\vblockPoolId\x12\x14\n" +
+	"\x05nonce\x18\x03 \x02(\fR\x05nonce\x12%\n" +
+	"\x0eencryption_key\x18\x04 \x02(\fR\rencryptionKey\x12\x1f\n" +
+	"\vexpiry_date\x18\x05 \x02(\x04R\n" +
+	"expiryDate\x121\n" +
+	"\x14encryption_algorithm\x18\x06 \x01(\tR\x13encryptionAlgorithm\"u\n" +
+	"\x1cGetDataEncryptionKeyResponse\x12U\n" +
+	"\x13data_encryption_key\x18\x01 \x01(\v2%.muster.hadoop.hdfs.DataEncryptionKeyR\x11dataEncryptionKey\"\\\n" +
 	"\x18GetBlockLocationsRequest\x12\x10\n" +
 	"\x03src\x18\x01 \x02(\tR\x03src\x12\x16\n" +
 	"\x06offset\x18\x02 \x02(\x04R\x06offset\x12\x16\n" +
@@ -2382,50 +2521,52 @@ func file_hdfspb_hdfs_proto_rawDescGZIP() []byte {
 }
 
 var file_hdfspb_hdfs_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_hdfspb_hdfs_proto_msgTypes = make([]protoimpl.MessageInfo, 34)
+var file_hdfspb_hdfs_proto_msgTypes = make([]protoimpl.MessageInfo, 36)
 var file_hdfspb_hdfs_proto_goTypes = []any{
-	(FileType)(0),                     // 0: muster.hadoop.hdfs.FileType
-	(*ExtendedBlock)(nil),             // 1: muster.hadoop.hdfs.ExtendedBlock
-	(*DatanodeID)(nil),                // 2: muster.hadoop.hdfs.DatanodeID
-	(*DatanodeInfo)(nil),              // 3: muster.hadoop.hdfs.DatanodeInfo
-	(*FsPermission)(nil),              // 4: muster.hadoop.hdfs.FsPermission
-	(*LocatedBlock)(nil),              // 5: muster.hadoop.hdfs.LocatedBlock
-	(*LocatedBlocks)(nil),             // 6: muster.hadoop.hdfs.LocatedBlocks
-	(*FileStatus)(nil),                // 7: muster.hadoop.hdfs.FileStatus
-	(*DirectoryListing)(nil),          // 8: muster.hadoop.hdfs.DirectoryListing
-	(*ServerDefaults)(nil),            // 9: muster.hadoop.hdfs.ServerDefaults
-	(*VoidResponse)(nil),              // 10: muster.hadoop.hdfs.VoidResponse
-	(*BoolResponse)(nil),              // 11: muster.hadoop.hdfs.BoolResponse
-	(*FileStatusResponse)(nil),        // 12: muster.hadoop.hdfs.FileStatusResponse
-	(*SrcRequest)(nil),                // 13: muster.hadoop.hdfs.SrcRequest
-	(*SrcClientRequest)(nil),          // 14: muster.hadoop.hdfs.SrcClientRequest
-	(*CreateRequest)(nil),             // 15: muster.hadoop.hdfs.CreateRequest
-	(*AddBlockRequest)(nil),           // 16: muster.hadoop.hdfs.AddBlockRequest
-	(*AddBlockResponse)(nil),          // 17: muster.hadoop.hdfs.AddBlockResponse
-	(*AbandonBlockRequest)(nil),       // 18: muster.hadoop.hdfs.AbandonBlockRequest
-	(*CompleteRequest)(nil),           // 19: muster.hadoop.hdfs.CompleteRequest
-	(*FsyncRequest)(nil),              // 20: muster.hadoop.hdfs.FsyncRequest
-	(*RenewLeaseRequest)(nil),         // 21: muster.hadoop.hdfs.RenewLeaseRequest
-	(*MkdirsRequest)(nil),             // 22: muster.hadoop.hdfs.MkdirsRequest
-	(*Rename2Request)(nil),            // 23: muster.hadoop.hdfs.Rename2Request
-	(*DeleteRequest)(nil),             // 24: muster.hadoop.hdfs.DeleteRequest
-	(*GetListingRequest)(nil),         // 25: muster.hadoop.hdfs.GetListingRequest
-	(*GetListingResponse)(nil),        // 26: muster.hadoop.hdfs.GetListingResponse
-	(*SetPermissionRequest)(nil),      // 27: muster.hadoop.hdfs.SetPermissionRequest
-	(*SetOwnerRequest)(nil),           // 28: muster.hadoop.hdfs.SetOwnerRequest
-	(*SetTimesRequest)(nil),           // 29: muster.hadoop.hdfs.SetTimesRequest
-	(*GetServerDefaultsResponse)(nil), // 30: muster.hadoop.hdfs.GetServerDefaultsResponse
-	(*GetBlockLocationsRequest)(nil),  // 31: muster.hadoop.hdfs.GetBlockLocationsRequest
-	(*GetBlockLocationsResponse)(nil), // 32: muster.hadoop.hdfs.GetBlockLocationsResponse
-	(*VisibleLengthRequest)(nil),      // 33: muster.hadoop.hdfs.VisibleLengthRequest
-	(*VisibleLengthResponse)(nil),     // 34: muster.hadoop.hdfs.VisibleLengthResponse
-	(*ipcpb.Token)(nil),               // 35: muster.hadoop.ipc.Token
+	(FileType)(0),                        // 0: muster.hadoop.hdfs.FileType
+	(*ExtendedBlock)(nil),                // 1: muster.hadoop.hdfs.ExtendedBlock
+	(*DatanodeID)(nil),                   // 2: muster.hadoop.hdfs.DatanodeID
+	(*DatanodeInfo)(nil),                 // 3: muster.hadoop.hdfs.DatanodeInfo
+	(*FsPermission)(nil),                 // 4: muster.hadoop.hdfs.FsPermission
+	(*LocatedBlock)(nil),                 // 5: muster.hadoop.hdfs.LocatedBlock
+	(*LocatedBlocks)(nil),                // 6: muster.hadoop.hdfs.LocatedBlocks
+	(*FileStatus)(nil),                   // 7: muster.hadoop.hdfs.FileStatus
+	(*DirectoryListing)(nil),             // 8: muster.hadoop.hdfs.DirectoryListing
+	(*ServerDefaults)(nil),               // 9: muster.hadoop.hdfs.ServerDefaults
+	(*VoidResponse)(nil),                 // 10: muster.hadoop.hdfs.VoidResponse
+	(*BoolResponse)(nil),                 // 11: muster.hadoop.hdfs.BoolResponse
+	(*FileStatusResponse)(nil),           // 12: muster.hadoop.hdfs.FileStatusResponse
+	(*SrcRequest)(nil),                   // 13: muster.hadoop.hdfs.SrcRequest
+	(*SrcClientRequest)(nil),             // 14: muster.hadoop.hdfs.SrcClientRequest
+	(*CreateRequest)(nil),                // 15: muster.hadoop.hdfs.CreateRequest
+	(*AddBlockRequest)(nil),              // 16: muster.hadoop.hdfs.AddBlockRequest
+	(*AddBlockResponse)(nil),             // 17: muster.hadoop.hdfs.AddBlockResponse
+	(*AbandonBlockRequest)(nil),          // 18: muster.hadoop.hdfs.AbandonBlockRequest
+	(*CompleteRequest)(nil),              // 19: muster.hadoop.hdfs.CompleteRequest
+	(*FsyncRequest)(nil),                 // 20: muster.hadoop.hdfs.FsyncRequest
+	(*RenewLeaseRequest)(nil),            // 21: muster.hadoop.hdfs.RenewLeaseRequest
+	(*MkdirsRequest)(nil),                // 22: muster.hadoop.hdfs.MkdirsRequest
+	(*Rename2Request)(nil),               // 23: muster.hadoop.hdfs.Rename2Request
+	(*DeleteRequest)(nil),                // 24: muster.hadoop.hdfs.DeleteRequest
+	(*GetListingRequest)(nil),            // 25: muster.hadoop.hdfs.GetListingRequest
+	(*GetListingResponse)(nil),           // 26: muster.hadoop.hdfs.GetListingResponse
+	(*SetPermissionRequest)(nil),         // 27: muster.hadoop.hdfs.SetPermissionRequest
+	(*SetOwnerRequest)(nil),              // 28: muster.hadoop.hdfs.SetOwnerRequest
+	(*SetTimesRequest)(nil),              // 29: muster.hadoop.hdfs.SetTimesRequest
+	(*GetServerDefaultsResponse)(nil),    // 30: muster.hadoop.hdfs.GetServerDefaultsResponse
+	(*DataEncryptionKey)(nil),            // 31: muster.hadoop.hdfs.DataEncryptionKey
+	(*GetDataEncryptionKeyResponse)(nil), // 32: muster.hadoop.hdfs.GetDataEncryptionKeyResponse
+	(*GetBlockLocationsRequest)(nil),     // 33: muster.hadoop.hdfs.GetBlockLocationsRequest
+	(*GetBlockLocationsResponse)(nil),    // 34: muster.hadoop.hdfs.GetBlockLocationsResponse
+	(*VisibleLengthRequest)(nil),         // 35: muster.hadoop.hdfs.VisibleLengthRequest
+	(*VisibleLengthResponse)(nil),        // 36: muster.hadoop.hdfs.VisibleLengthResponse
+	(*ipcpb.Token)(nil),                  // 37: muster.hadoop.ipc.Token
 }
 var file_hdfspb_hdfs_proto_depIdxs = []int32{
 	2,  // 0: muster.hadoop.hdfs.DatanodeInfo.id:type_name -> muster.hadoop.hdfs.DatanodeID
 	1,  // 1: muster.hadoop.hdfs.LocatedBlock.b:type_name -> muster.hadoop.hdfs.ExtendedBlock
 	3,  // 2: muster.hadoop.hdfs.LocatedBlock.locs:type_name -> muster.hadoop.hdfs.DatanodeInfo
-	35, // 3: muster.hadoop.hdfs.LocatedBlock.block_token:type_name -> muster.hadoop.ipc.Token
+	37, // 3: muster.hadoop.hdfs.LocatedBlock.block_token:type_name -> muster.hadoop.ipc.Token
 	5,  // 4: muster.hadoop.hdfs.LocatedBlocks.blocks:type_name -> muster.hadoop.hdfs.LocatedBlock
 	5,  // 5: muster.hadoop.hdfs.LocatedBlocks.last_block:type_name -> muster.hadoop.hdfs.LocatedBlock
 	0,  // 6: muster.hadoop.hdfs.FileStatus.file_type:type_name -> muster.hadoop.hdfs.FileType
@@ -2442,13 +2583,14 @@ var file_hdfspb_hdfs_proto_depIdxs = []int32{
 	8,  // 17: muster.hadoop.hdfs.GetListingResponse.dir_list:type_name -> muster.hadoop.hdfs.DirectoryListing
 	4,  // 18: muster.hadoop.hdfs.SetPermissionRequest.permission:type_name -> muster.hadoop.hdfs.FsPermission
 	9,  // 19: muster.hadoop.hdfs.GetServerDefaultsResponse.server_defaults:type_name -> muster.hadoop.hdfs.ServerDefaults
-	6,  // 20: muster.hadoop.hdfs.GetBlockLocationsResponse.locations:type_name -> muster.hadoop.hdfs.LocatedBlocks
-	1,  // 21: muster.hadoop.hdfs.VisibleLengthRequest.block:type_name -> muster.hadoop.hdfs.ExtendedBlock
-	22, // [22:22] is the sub-list for method output_type
-	22, // [22:22] is the sub-list for method input_type
-	22, // [22:22] is the sub-list for extension type_name
-	22, // [22:22] is the sub-list for extension extendee
-	0,  // [0:22] is the sub-list for field type_name
+	31, // 20: muster.hadoop.hdfs.GetDataEncryptionKeyResponse.data_encryption_key:type_name -> muster.hadoop.hdfs.DataEncryptionKey
+	6,  // 21: muster.hadoop.hdfs.GetBlockLocationsResponse.locations:type_name -> muster.hadoop.hdfs.LocatedBlocks
+	1,  // 22: muster.hadoop.hdfs.VisibleLengthRequest.block:type_name -> muster.hadoop.hdfs.ExtendedBlock
+	23, // [23:23] is the sub-list for method output_type
+	23, // [23:23] is the sub-list for method input_type
+	23, // [23:23] is the sub-list for extension type_name
+	23, // [23:23] is the sub-list for extension extendee
+	0,  // [0:23] is the sub-list for field type_name
 }
 
 func init() { file_hdfspb_hdfs_proto_init() }
@@ -2462,7 +2604,7 @@ func file_hdfspb_hdfs_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_hdfspb_hdfs_proto_rawDesc), len(file_hdfspb_hdfs_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   34,
+			NumMessages:   36,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
