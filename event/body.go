@@ -35,6 +35,9 @@ type SlotsRequested struct {
 	Tasks   []plan.TaskID `json:"tasks"`
 	Minimum int           `json:"minimum"`
 	Replace bool          `json:"replace,omitempty"` // for slots that were lost
+	// Preempted: for slots that were taken or given back. It may wait as a job in
+	// its queue does.
+	Preempted bool `json:"preempted,omitempty"`
 }
 
 // JobWaiting says why the gang is not complete. Written when the reasons change.
@@ -82,6 +85,8 @@ type SlotGone struct {
 	Class  Class  `json:"class,omitempty"`
 	Reason string `json:"reason,omitempty"`
 	Status int    `json:"status,omitempty"`
+	// Blameless: nothing of the job did anything wrong.
+	Blameless bool `json:"blameless,omitempty"`
 }
 
 // EpochOpened says that a roll call begins: Tasks are to register, with these
@@ -155,6 +160,8 @@ type Exit struct {
 	Text    string    `json:"text,omitempty"`    // "used 4.1 GiB of 4 GiB", "exec: no such file"
 	Symptom bool      `json:"symptom,omitempty"` // looks like the echo of another task's end
 	Stderr  []string  `json:"stderr,omitempty"`  // last lines
+	// Blameless: its place was taken from it; what ran there did nothing wrong.
+	Blameless bool `json:"blameless,omitempty"`
 }
 
 // Said is Text without the hints that may follow it on lines of their own, and
@@ -164,8 +171,9 @@ func (e Exit) Said() (text, hint string) {
 	return text, strings.ReplaceAll(hint, "\nhint: ", "\n")
 }
 
-// Failed says that the incarnation ended badly by itself.
-func (e Exit) Failed() bool { return e.Class != ClassNone && !e.Stopped }
+// Failed says that the incarnation ended badly by itself. One that was preempted
+// did not: it goes on.
+func (e Exit) Failed() bool { return e.Class != ClassNone && e.Class != ClassPreempted && !e.Stopped }
 
 // Class is the kind of a failure.
 type Class string
@@ -217,6 +225,12 @@ type SignalSent struct {
 	Error   string      `json:"error,omitempty"`
 }
 
+// JobWarned says what will go wrong if nobody does anything about it.
+type JobWarned struct {
+	Text string `json:"text"`
+	Hint string `json:"hint,omitempty"`
+}
+
 // StopRequested says that somebody, or a timeout, wants the job stopped.
 type StopRequested struct {
 	Reason string `json:"reason"`
@@ -225,14 +239,19 @@ type StopRequested struct {
 	Now    bool   `json:"now,omitempty"`
 }
 
-// RestartDecided says what is started again after a failure, and how many
-// restarts are left.
+// RestartDecided says what is started again after a failure, a preemption or
+// because somebody asked for it, and how many restarts are left.
 type RestartDecided struct {
 	Cause plan.TaskID   `json:"cause"`
 	Scope string        `json:"scope"`
 	Tasks []plan.TaskID `json:"tasks"`
 	Left  int           `json:"left"`
 	Exit  Exit          `json:"exit"`
+	// Free: it costs none of the restarts.
+	Free bool `json:"free,omitempty"`
+	// Requeue names the request that all slots are given back and asked for anew;
+	// empty: the tasks keep what slots they have.
+	Requeue string `json:"requeue,omitempty"`
 }
 
 // VerdictReached says how the job will end; what follows only cleans up.

@@ -29,6 +29,11 @@ func sentence(body Body) string {
 		return fmt.Sprintf("%s asked for, at least %d at once: %s", plural(len(b.Tasks), "slot"), b.Minimum, tasks(b.Tasks))
 	case *JobWaiting:
 		return "waiting" + because(strings.Join(b.Reasons, "; "))
+	case *JobWarned:
+		if b.Hint != "" {
+			return "warning: " + b.Text + " (" + b.Hint + ")"
+		}
+		return "warning: " + b.Text
 	case *SlotGranted:
 		return granted(b)
 	case *RequestRefused:
@@ -63,6 +68,10 @@ func sentence(body Body) string {
 		return b.Task.String() + ": signal delivered"
 	case *StopRequested:
 		return stopping(b)
+	case *PreemptionAnnounced:
+		return announced(b)
+	case *PreemptionWithdrawn:
+		return withdrawn(b)
 	case *RestartDecided:
 		return restarting(b)
 	case *VerdictReached:
@@ -185,10 +194,20 @@ func stopping(b *StopRequested) string {
 
 func restarting(b *RestartDecided) string {
 	cause := "restart"
-	if !b.Cause.IsZero() {
+	switch {
+	case !b.Cause.IsZero():
 		cause = fmt.Sprintf("%s %s: restart", b.Cause, exit(b.Exit))
+	case b.Requeue != "":
+		cause = b.Exit.Text + ": restart"
 	}
-	return fmt.Sprintf("%s of %s (scope %s), %s left", cause, tasks(b.Tasks), b.Scope, plural(b.Left, "restart"))
+	if b.Requeue != "" {
+		return fmt.Sprintf("%s of %s in new slots", cause, tasks(b.Tasks))
+	}
+	left := plural(b.Left, "restart") + " left"
+	if b.Free {
+		left = "costs no restart"
+	}
+	return fmt.Sprintf("%s of %s (scope %s), %s", cause, tasks(b.Tasks), b.Scope, left)
 }
 
 func outcome(o Outcome) string {

@@ -6,6 +6,7 @@ var bodies = []func() Body{
 	func() Body { return new(TermOpened) },
 	func() Body { return new(SlotsRequested) },
 	func() Body { return new(JobWaiting) },
+	func() Body { return new(JobWarned) },
 	func() Body { return new(SlotGranted) },
 	func() Body { return new(RequestRefused) },
 	func() Body { return new(ExecutorStarted) },
@@ -17,6 +18,8 @@ var bodies = []func() Body{
 	func() Body { return new(TaskStarted) },
 	func() Body { return new(TaskReady) },
 	func() Body { return new(TaskPublished) },
+	func() Body { return new(PreemptionAnnounced) },
+	func() Body { return new(PreemptionWithdrawn) },
 	func() Body { return new(TaskStopping) },
 	func() Body { return new(TaskExited) },
 	func() Body { return new(ProgressReported) },
@@ -39,6 +42,9 @@ func (*SlotsRequested) Type() string { return "slots.requested" }
 
 // Type is "job.waiting".
 func (*JobWaiting) Type() string { return "job.waiting" }
+
+// Type is "job.warned".
+func (*JobWarned) Type() string { return "job.warned" }
 
 // Type is "slot.granted".
 func (*SlotGranted) Type() string { return "slot.granted" }

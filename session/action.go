@@ -52,6 +52,18 @@ type (
 		Incarnation int
 		Signal      string
 	}
+	// Preempt tells an incarnation that its slot will be taken away, or, with a
+	// zero Deadline, that it stays. Serial counts what it was told.
+	Preempt struct {
+		Slot        string
+		Task        plan.TaskID
+		Incarnation int
+		Serial      int
+		Signal      string
+		Before      time.Duration
+		Deadline    time.Time
+		Reason      string
+	}
 	// Release ends a slot with everything in it: the executor is told to quit,
 	// and the gang gives the slot back.
 	Release struct {

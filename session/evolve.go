@@ -1,6 +1,7 @@
 package session
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/muster-project/muster/event"
@@ -28,6 +29,8 @@ func (s *Session) Evolve(e event.Event) {
 		s.roster.MakeIndex(s.plan) // one from the journal has none
 	case *event.RestartDecided:
 		s.evolveRestart(b, e)
+	case *event.PreemptionAnnounced, *event.PreemptionWithdrawn:
+		s.evolvePreempted(b)
 	case *event.SignalRequested:
 		sg := &signal{SignalRequested: *b, pending: map[plan.TaskID]bool{}}
 		for _, id := range b.Tasks {
@@ -117,7 +120,20 @@ func (s *Session) evolveSlot(b event.Body, e event.Event) {
 			sl.gone = true
 			delete(s.slots, b.Slot)
 			s.sorted = nil
+			s.explain(sl.task, b)
 		}
+	}
+}
+
+// explain puts the backend's word on why a slot went in place of its executor's,
+// which knew only that it was told to end.
+func (s *Session) explain(t *task, b *event.SlotGone) {
+	if t == nil || t.slot != b.Slot || t.phase != exited || t.restarted || t.exit.Class != event.ClassLost || b.Class == event.ClassNone {
+		return
+	}
+	t.exit.Class, t.exit.Text, t.exit.Blameless = b.Class, b.Reason, b.Blameless
+	if b.Status != 0 {
+		t.exit.Status = b.Status
 	}
 }
 
@@ -148,14 +164,25 @@ func (s *Session) evolveEpoch(b *event.EpochOpened, e event.Event) {
 // evolveRestart forgets incarnations that had not started: the next epoch calls
 // them again. Those that run are stopped first.
 func (s *Session) evolveRestart(b *event.RestartDecided, e event.Event) {
-	s.spent[spentKey(b.Cause, s.tasks[b.Cause].role)]++
+	r := &restart{RestartDecided: *b, at: e.At, asked: len(s.requests)}
 	cause := s.tasks[b.Cause]
-	if e.At.Sub(cause.started) < fastFailure {
-		cause.fast++
-	} else {
-		cause.fast = 0
+	switch {
+	case b.Requeue != "":
+		s.requeued[b.Requeue] = true
+	case cause == nil:
+	case b.Exit.Class == event.ClassPreempted:
+		s.taken++
+	case b.Free:
+		s.lost[spentKey(b.Cause, cause.role)]++
+	default:
+		s.spent[spentKey(b.Cause, cause.role)]++
+		if e.At.Sub(cause.started) < fastFailure {
+			cause.fast++
+		} else {
+			cause.fast = 0
+		}
+		r.at = e.At.Add(restartDelay(cause.fast))
 	}
-	r := &restart{RestartDecided: *b, at: e.At.Add(restartDelay(cause.fast))}
 	if s.restart != nil { // one more failure before the next epoch: both are answered by it
 		known := make(map[plan.TaskID]bool, len(s.restart.Tasks))
 		for _, id := range s.restart.Tasks {
@@ -165,6 +192,8 @@ func (s *Session) evolveRestart(b *event.RestartDecided, e event.Event) {
 		if s.restart.at.After(r.at) {
 			r.at = s.restart.at
 		}
+		// What was wanted before stays wanted.
+		r.Requeue, r.asked = cmp.Or(r.Requeue, s.restart.Requeue), max(r.asked, s.restart.asked)
 	}
 	s.restart = r
 	for _, id := range b.Tasks {

@@ -26,6 +26,9 @@ func (s *Session) judgeFailures() {
 	if t == nil {
 		return
 	}
+	if s.now.Before(s.tellsMore(t)) {
+		return
+	}
 	held := s.now.Before(t.exitedAt.Add(s.hold())) && s.anyActive()
 	if t.exit.Symptom && held {
 		return
@@ -33,8 +36,13 @@ func (s *Session) judgeFailures() {
 	note := ""
 	switch t.role.OnFailure {
 	case spec.FailureRestart:
-		if left := s.restartsLeft(t); left > 0 {
-			s.decideRestart(t, left-1)
+		left := s.restartsLeft(t)
+		if s.free(t) {
+			s.decideRestart(t, max(0, left), true)
+			return
+		}
+		if left > 0 {
+			s.decideRestart(t, left-1, false)
 			return
 		}
 		if t.role.Restarts > 0 {
@@ -47,6 +55,19 @@ func (s *Session) judgeFailures() {
 	if !held || !s.anyActive() {
 		s.conclude(s.outcomeOf(t, note))
 	}
+}
+
+// goneWait is how long the backend may take to say why a slot went whose executor
+// could only say that it was told to end.
+const goneWait = 4 * time.Second
+
+// tellsMore is until when the end of t's slot may say more than its executor did;
+// zero: there is nothing to wait for.
+func (s *Session) tellsMore(t *task) time.Time {
+	if t.exit.Class != event.ClassLost || s.live(t) == nil {
+		return time.Time{}
+	}
+	return t.exitedAt.Add(goneWait)
 }
 
 // firstFailure is the undecided failure that caused the others, as far as can
@@ -70,7 +91,9 @@ func (s *Session) undecided(t *task) bool {
 }
 
 // final says that a task has ended for good.
-func (s *Session) final(t *task) bool { return t.phase == exited && !t.restarted && !s.undecided(t) }
+func (s *Session) final(t *task) bool {
+	return t.phase == exited && !t.restarted && !s.undecided(t) && !t.displaced()
+}
 
 func (s *Session) anyActive() bool {
 	return slices.ContainsFunc(s.order, (*task).active)

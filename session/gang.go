@@ -25,7 +25,7 @@ func (s *Session) fillGang() {
 	}
 	if s.restart != nil {
 		if !s.busy(s.restart.Tasks) {
-			s.ask(s.restart.Tasks, s.stage(), true)
+			s.ask(s.restart.Tasks, s.stage(), true, s.restart.Exit.Class == event.ClassPreempted)
 		}
 		return
 	}
@@ -38,13 +38,13 @@ func (s *Session) fillGang() {
 					tasks = append(tasks, t.id)
 				}
 			})
-			s.ask(tasks, n, false)
+			s.ask(tasks, n, false, false)
 		}
 	}
 }
 
 // ask requests slots for those of the tasks that have none.
-func (s *Session) ask(tasks []plan.TaskID, stage int, replace bool) {
+func (s *Session) ask(tasks []plan.TaskID, stage int, replace, preempted bool) {
 	missing := slices.DeleteFunc(slices.Clone(tasks), func(id plan.TaskID) bool {
 		return s.live(s.tasks[id]) != nil || s.asked(id)
 	})
@@ -62,7 +62,7 @@ func (s *Session) ask(tasks []plan.TaskID, stage int, replace bool) {
 		}
 		minimum += min(want, max(0, r.Instances.Min-s.have(r)))
 	}
-	s.emit(&event.SlotsRequested{Request: len(s.requests) + 1, Stage: stage, Tasks: missing, Minimum: minimum, Replace: replace})
+	s.emit(&event.SlotsRequested{Request: len(s.requests) + 1, Stage: stage, Tasks: missing, Minimum: minimum, Replace: replace, Preempted: preempted})
 }
 
 // have counts the tasks of a role that hold a slot, or need none any more.
@@ -176,6 +176,8 @@ func (s *Session) minimal() bool {
 
 func (s *Session) epochReason() string {
 	switch {
+	case s.restart != nil && s.tasks[s.restart.Cause] == nil:
+		return s.restart.Exit.Text
 	case s.restart != nil:
 		return s.describe(s.tasks[s.restart.Cause], s.restart.Exit)
 	case s.epoch.number == 0:

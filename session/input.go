@@ -39,11 +39,15 @@ type (
 		Class  event.Class
 		Reason string
 		Status int
+		// Blameless: what ran there did nothing wrong.
+		Blameless bool
 	}
-	// Preempting says: slots will be taken away at the deadline.
+	// Preempting says: slots will be taken away at the deadline; none: they stay
+	// after all.
 	Preempting struct {
 		Slots    []string
 		Deadline time.Time
+		Reason   string
 	}
 )
 
@@ -117,6 +121,13 @@ type (
 		Tasks   []plan.TaskID
 		By      string
 	}
+	// Requeue says: somebody wants the job to give its slots back and to go on in
+	// others. The same Request again says nothing.
+	Requeue struct {
+		Request string
+		Reason  string
+		By      string
+	}
 	// Tick says: the time given by Deadline has come.
 	Tick struct{}
 )
@@ -140,4 +151,5 @@ func (Signalled) input()  {}
 func (Progress) input()   {}
 func (Stop) input()       {}
 func (Signal) input()     {}
+func (Requeue) input()    {}
 func (Tick) input()       {}

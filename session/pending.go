@@ -24,6 +24,11 @@ func (a Start) Key() string { return "start " + a.Slot + " " + strconv.Itoa(a.In
 func (a StopTask) Key() string { return fmt.Sprintf("stop %s %d %t", a.Slot, a.Incarnation, a.Now) }
 
 // Key names the action for as long as it means the same.
+func (a Preempt) Key() string {
+	return fmt.Sprintf("preempt %s %d %d", a.Slot, a.Incarnation, a.Serial)
+}
+
+// Key names the action for as long as it means the same.
 func (a SendSignal) Key() string { return "signal " + a.Request + " " + a.Slot }
 
 // Key names the action for as long as it means the same.
@@ -76,6 +81,13 @@ func (s *Session) pendingOf(t *task, signals []string, out []Action) []Action {
 		if ok, _ := s.startable(t); ok {
 			out = append(out, Start{Slot: t.slot, Task: t.id, Incarnation: t.incarnation, Roster: s.roster})
 		}
+	}
+	if w := t.warned; w != nil && t.phase == running {
+		p := Preempt{Slot: t.slot, Task: t.id, Incarnation: t.incarnation, Serial: w.serial, Deadline: w.deadline, Reason: w.reason}
+		if on := t.role.OnPreempt; on != nil && w.stands() {
+			p.Signal, p.Before = on.Signal, time.Duration(on.Before)
+		}
+		out = append(out, p)
 	}
 	for _, id := range signals {
 		if sg := s.signals[id]; sg.pending[t.id] && t.phase == running {

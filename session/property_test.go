@@ -21,6 +21,10 @@ func anyPlan(t *rapid.T) *plan.Plan {
 		r := role(fmt.Sprintf("r%d", i), rapid.IntRange(1, 3).Draw(t, "instances"))
 		r.OnFailure = rapid.SampledFrom([]spec.OnFailure{spec.FailureStop, spec.FailureRestart, spec.FailureTolerate, spec.FailureIgnore}).Draw(t, "on_failure")
 		r.Restarts = rapid.IntRange(0, 2).Draw(t, "restarts")
+		if rapid.IntRange(0, 2).Draw(t, "told") == 0 {
+			r.OnPreempt = &spec.OnPreempt{Signal: rapid.SampledFrom([]string{"", "USR1"}).Draw(t, "signal"),
+				Then: rapid.SampledFrom([]string{"", spec.ThenRequeue, spec.ThenStop}).Draw(t, "then")}
+		}
 		r.RestartScope = rapid.SampledFrom([]spec.Scope{spec.ScopeTask, spec.ScopeRole, spec.ScopeJob}).Draw(t, "scope")
 		r.Wait = rapid.Bool().Draw(t, "wait")
 		r.EndsJob = rapid.IntRange(0, 3).Draw(t, "ends") == 0
@@ -37,7 +41,9 @@ func anyPlan(t *rapid.T) *plan.Plan {
 		}
 		roles = append(roles, r)
 	}
-	return job(roles...)
+	p := job(roles...)
+	p.Framework = rapid.SampledFrom([]string{"plain", "pytorch"}).Draw(t, "framework")
+	return p
 }
 
 // TestSessionProperties throws whatever can happen at a session, in any order.
@@ -69,7 +75,7 @@ func step(t *rapid.T, w *world) {
 		return
 	}
 	x := w.slots[rapid.SampledFrom(ids).Draw(t, "slot")]
-	switch rapid.IntRange(0, 10).Draw(t, "what") {
+	switch rapid.IntRange(0, 15).Draw(t, "what") {
 	case 0, 1:
 		w.end(x, event.Exit{})
 		w.say()
@@ -99,6 +105,23 @@ func step(t *rapid.T, w *world) {
 		w.say(session.Tick{})
 	case 10:
 		w.wait(time.Duration(rapid.IntRange(0, 100).Draw(t, "seconds")) * time.Second)
+	case 11: // it will be taken away, or not
+		p := session.Preempting{Slots: []string{x.slot.Slot}, Reason: "another queue"}
+		if rapid.IntRange(0, 2).Draw(t, "withdrawn") > 0 {
+			p.Deadline = w.now.Add(time.Duration(rapid.IntRange(1, 60).Draw(t, "notice")) * time.Second)
+		}
+		w.say(p, p)
+	case 12: // it saved, asked or not
+		w.end(x, event.Exit{Class: event.ClassExit, Status: 75})
+		w.say()
+	case 13: // it is taken away, warned or not
+		delete(w.slots, x.slot.Slot)
+		w.say(session.Gone{Slot: x.slot.Slot, Class: event.ClassPreempted, Blameless: true})
+	case 14:
+		w.say(session.Requeue{Request: fmt.Sprint(rapid.IntRange(0, 5).Draw(t, "request")), By: "ann"})
+	case 15: // its executor was told to end, and cannot say why
+		w.end(x, event.Exit{Class: event.ClassLost, Status: 143})
+		w.say()
 	}
 }
 
@@ -116,6 +139,7 @@ func drain(t testing.TB, w *world) {
 			}
 		}
 		w.wait(10 * time.Minute)
+		w.grantWaiting()
 	}
 	v, _ := json.MarshalIndent(w.s.View(), "", " ")
 	t.Fatalf("the job never ends:\n%s", v)
@@ -162,10 +186,20 @@ func checkSealed(t testing.TB, w *world, o event.Outcome) {
 
 // checkVerdict holds the outcome against the events.
 func checkVerdict(t testing.TB, w *world, o event.Outcome) {
-	last := map[plan.TaskID]event.Exit{}
+	last, again := map[plan.TaskID]event.Exit{}, map[plan.TaskID]bool{}
 	for _, e := range w.events {
-		if x, ok := e.Body.(*event.TaskExited); ok {
-			last[x.Task] = x.Exit
+		switch b := e.Body.(type) {
+		case *event.TaskExited:
+			if !again[b.Task] {
+				last[b.Task] = b.Exit
+			}
+		case *event.RestartDecided:
+			for _, id := range b.Tasks { // what it ends with is answered
+				delete(last, id)
+				again[id] = true
+			}
+		case *event.EpochOpened:
+			clear(again)
 		}
 	}
 	switch o.State {

@@ -33,26 +33,33 @@ func spentKey(id plan.TaskID, r *plan.Role) string {
 
 func (s *Session) restartsLeft(t *task) int { return t.role.Restarts - s.spent[spentKey(t.id, t.role)] }
 
-// decideRestart says what starts again because t failed.
-func (s *Session) decideRestart(t *task, left int) {
-	var tasks []plan.TaskID
-	s.each(func(o *task) {
-		switch t.role.RestartScope {
+// lostMost is how many restarts infrastructure gives for nothing: a job that
+// itself ruins the nodes it runs on must not do so for ever.
+const lostMost = 10
+
+// free says that a restart after t's end costs none: what ran there did nothing
+// wrong.
+func (s *Session) free(t *task) bool {
+	return t.exit.Blameless && s.lost[spentKey(t.id, t.role)] < lostMost
+}
+
+// inScope are the tasks that start again with t.
+func (s *Session) inScope(t *task, scope spec.Scope) []plan.TaskID {
+	return s.chosen(func(o *task) bool {
+		switch scope {
 		case spec.ScopeJob:
-			if o.incarnation > 0 && o.role.Stage == t.role.Stage {
-				tasks = append(tasks, o.id)
-			}
+			return o.incarnation > 0 && o.role.Stage == t.role.Stage
 		case spec.ScopeRole:
-			if o.role == t.role && o.incarnation > 0 {
-				tasks = append(tasks, o.id)
-			}
-		default:
-			if o == t {
-				tasks = append(tasks, o.id)
-			}
+			return o.role == t.role && o.incarnation > 0
 		}
+		return o == t
 	})
-	s.emit(&event.RestartDecided{Cause: t.id, Scope: string(t.role.RestartScope), Tasks: tasks, Left: left, Exit: t.exit})
+}
+
+// decideRestart says what starts again because t failed.
+func (s *Session) decideRestart(t *task, left int, free bool) {
+	tasks := s.inScope(t, t.role.RestartScope)
+	s.emit(&event.RestartDecided{Cause: t.id, Scope: string(t.role.RestartScope), Tasks: tasks, Left: left, Exit: t.exit, Free: free})
 	for _, id := range tasks {
 		s.stopTask(s.tasks[id], "restart because "+s.describe(t, t.exit), false)
 	}

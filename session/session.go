@@ -53,8 +53,11 @@ type Session struct {
 	epoch  epoch
 	roster *plan.Roster // the newest complete one, indexed
 
-	restart  *restart       // decided, its epoch not opened yet
-	spent    map[string]int // restarts used, by scope key
+	restart  *restart        // decided, its epoch not opened yet
+	spent    map[string]int  // restarts used, by scope key
+	requeued map[string]bool // requests of that
+	taken    int             // restarts that a preemption was the cause of
+	lost     map[string]int  // restarts that cost nothing because infrastructure failed, by scope key
 	stop     *event.StopRequested
 	warned   []string // what was, in the order of it
 	signals  map[string]*signal
@@ -95,7 +98,8 @@ type task struct {
 	held        *slot // of that id, gone or not
 	stopping    *event.TaskStopping
 	stopAt      time.Time
-	restarted   bool // stopped to be started again: its end is no failure
+	warned      *warning // nil: never
+	restarted   bool     // stopped to be started again: its end is no failure
 	exit        event.Exit
 	exitedAt    time.Time // when the exit became known
 	absent      bool      // the gang went on without it
@@ -119,6 +123,7 @@ type slot struct {
 	started  bool
 	control  string
 	native   []byte
+	taken    time.Time // when the backend takes it away; zero: it does not
 	released time.Time // zero: in use
 	reason   string
 	now      bool
@@ -142,7 +147,8 @@ type epoch struct {
 
 type restart struct {
 	event.RestartDecided
-	at time.Time // not before
+	at    time.Time // not before
+	asked int       // requests that had been made
 }
 
 type signal struct {
@@ -154,7 +160,7 @@ type signal struct {
 func New(opt Options) *Session {
 	return &Session{opt: opt,
 		requests: map[int]*request{}, slots: map[string]*slot{}, tasks: map[plan.TaskID]*task{},
-		spent: map[string]int{}, signals: map[string]*signal{}}
+		spent: map[string]int{}, lost: map[string]int{}, requeued: map[string]bool{}, signals: map[string]*signal{}}
 }
 
 // Submit is the first event of a job.
@@ -193,10 +199,13 @@ func (s *Session) settle() {
 		n = len(s.out)
 		s.judgeStop()
 		s.judgeTimeouts()
+		s.judgePreempted()
 		s.judgeFailures()
 		s.judgeSuccess()
 		s.judgeGang()
 		s.judgeStages()
+		s.urge()
+		s.makeRoom()
 		s.fillGang()
 		s.openEpoch()
 		s.completeRoster()

@@ -44,6 +44,10 @@ func (s *Session) take(in Input) {
 				s.emit(&event.SignalSent{Request: in.Request, Task: sl.Task, Error: in.Error})
 			}
 		}
+	case Preempting:
+		s.takePreempting(in)
+	case Requeue:
+		s.takeRequeue(in)
 	case Progress:
 		if len(in.Tasks) > 0 {
 			s.emit(&event.ProgressReported{Tasks: in.Tasks})
@@ -88,15 +92,15 @@ func (s *Session) takeGone(in Gone) {
 	t := s.tasks[sl.Task]
 	gone := &event.SlotGone{Slot: in.Slot}
 	if sl.released.IsZero() { // else it ended because we wanted it to
-		gone.Class, gone.Reason, gone.Status = in.Class, in.Reason, in.Status
+		gone.Class, gone.Reason, gone.Status, gone.Blameless = in.Class, in.Reason, in.Status, in.Blameless
 	}
 	s.emit(gone)
 	if t.slot != in.Slot || !t.active() {
 		return
 	}
-	x := event.Exit{Class: in.Class, Status: in.Status, At: s.now, Text: in.Reason, Stopped: t.stopping != nil || s.verdict != nil}
+	x := event.Exit{Class: in.Class, Status: in.Status, At: s.now, Text: in.Reason, Stopped: t.stopping != nil || s.verdict != nil, Blameless: in.Blameless}
 	if x.Stopped {
-		x.Class, x.Status, x.Text = event.ClassCancelled, 143, sl.reason
+		x.Class, x.Status, x.Text, x.Blameless = event.ClassCancelled, 143, sl.reason, false
 	}
 	if x.Class == event.ClassNone {
 		x.Class = event.ClassLost
@@ -183,8 +187,6 @@ func (s *Session) takeTask(in Input) {
 		if sl := s.slots[in.Slot]; sl != nil && s.tasks[sl.Task].published[in.Key] != in.Value {
 			s.emit(&event.TaskPublished{Task: sl.Task, Key: in.Key, Value: in.Value})
 		}
-	case Preempting:
-		// Local slots are never preempted; YARN's are, see the issue on production.
 	}
 }
 
@@ -207,6 +209,9 @@ func (s *Session) exit(t *task, x event.Exit) {
 	if s.verdict != nil && t.phase != running && x.Class == event.ClassLost {
 		// Nothing of it ever ran: its executor ended because we released its slot.
 		x = event.Exit{Class: event.ClassCancelled, Status: 143, At: x.At, Stopped: true, Text: s.verdict.Text}
+	}
+	if s.verdict == nil {
+		x = s.asPreempted(t, x)
 	}
 	s.emit(&event.TaskExited{Task: t.id, Incarnation: t.incarnation, Exit: x})
 }
@@ -250,6 +255,8 @@ func (s *Session) describe(t *task, x event.Exit) string {
 		return fmt.Sprintf("%s did not answer the roll call%s", t.id, suffix(text))
 	case event.ClassLost:
 		return fmt.Sprintf("%s was lost%s", t.id, suffix(text))
+	case event.ClassPreempted:
+		return fmt.Sprintf("%s was preempted%s", t.id, suffix(text))
 	}
 	return fmt.Sprintf("%s: %s%s", t.id, x.Class, suffix(text))
 }

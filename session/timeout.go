@@ -125,11 +125,29 @@ func (s *Session) judgeGang() {
 		}
 		if r.Replace && !r.complete && r.enough.IsZero() && !s.now.Before(r.at.Add(s.patience(r))) {
 			t := s.tasks[r.Tasks[0]]
+			if r.Preempted {
+				if s.waitsAlone(r) {
+					continue
+				}
+				s.conclude(s.preempted(t, fmt.Sprintf("no slot in its place was granted within %s%s", s.patience(r), suffix(s.waitsFor()))))
+				return
+			}
 			s.conclude(event.Outcome{State: event.Failed, Status: 75, Origin: "muster", Task: t.id, Class: event.ClassLost,
 				Text: fmt.Sprintf("no slot in place of %s's was granted within %s%s", t.id, s.patience(r), suffix(s.waitsFor()))})
 			return
 		}
 	}
+}
+
+// waitsAlone says that the job holds nothing while the request waits: then it
+// may wait as long as a job in its queue.
+func (s *Session) waitsAlone(r *request) bool {
+	for _, sl := range s.slots {
+		if sl.Request != r.Request && sl.released.IsZero() {
+			return false
+		}
+	}
+	return true
 }
 
 // waitsFor is why the newest open request waits.
@@ -162,9 +180,15 @@ func (s *Session) Deadline() (time.Time, bool) {
 		add(s.runEnds())
 		if t := s.firstFailure(); t != nil {
 			add(t.exitedAt.Add(s.hold()))
+			add(s.tellsMore(t))
 		}
 		if s.restart != nil {
 			add(s.restart.at)
+			for _, id := range s.restart.Tasks {
+				if t := s.tasks[id]; t.active() && t.stopping == nil {
+					add(s.urgedAt(t))
+				}
+			}
 		}
 		if s.epoch.number > 0 && s.mainIsDone() {
 			add(s.lingerUntil())

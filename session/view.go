@@ -26,6 +26,7 @@ type View struct {
 	Waiting   []string       `json:"waiting,omitempty"` // why the gang is not complete
 	Warned    []string       `json:"warned,omitempty"`  // what will go wrong if nobody does anything
 	Restarts  int            `json:"restarts,omitempty"`
+	Preempted int            `json:"preempted,omitempty"` // how often it went on after a preemption; no restarts
 	Tasks     []TaskView     `json:"tasks"`
 	Outcome   *event.Outcome `json:"outcome,omitempty"` // from the verdict on
 }
@@ -33,7 +34,7 @@ type View struct {
 // TaskView is what people are shown of a task.
 type TaskView struct {
 	Task        plan.TaskID       `json:"task"`
-	State       string            `json:"state"` // waiting, granted, called, held, running, ready, stopping, succeeded, failed, stopped, lost
+	State       string            `json:"state"` // waiting, granted, called, held, running, ready, stopping, succeeded, failed, stopped, lost, preempted
 	WaitsFor    string            `json:"waits_for,omitempty"`
 	Rank        int               `json:"rank"` // -1: none
 	Incarnation int               `json:"incarnation"`
@@ -45,6 +46,7 @@ type TaskView struct {
 	PIDs        []int             `json:"pids,omitempty"`
 	Started     time.Time         `json:"started,omitzero"`
 	Ended       time.Time         `json:"ended,omitzero"`
+	Deadline    time.Time         `json:"deadline,omitzero"` // it was told that its slot will be taken away then
 	Exit        *event.Exit       `json:"exit,omitempty"`
 	Progress    *event.Progress   `json:"progress,omitempty"`
 	Published   map[string]string `json:"published,omitempty"`
@@ -64,6 +66,10 @@ func (s *Session) View() View {
 	for _, n := range s.spent {
 		v.Restarts += n
 	}
+	for _, n := range s.lost {
+		v.Restarts += n
+	}
+	v.Preempted = s.taken
 	if v.State == "queued" || s.restart != nil {
 		for n := 1; n <= len(s.requests); n++ {
 			if r := s.requests[n]; !r.complete {
@@ -81,6 +87,8 @@ func (s *Session) state() string {
 		return string(s.finished.State)
 	case s.verdict != nil:
 		return "stopping"
+	case s.restart != nil && s.restart.Exit.Class == event.ClassPreempted && len(s.slots) == 0:
+		return "queued"
 	case s.restart != nil:
 		return "restarting"
 	case s.epoch.number == 0:
@@ -107,6 +115,9 @@ func (s *Session) viewTask(t *task) TaskView {
 		x := t.exit
 		v.Exit, v.Ended = &x, t.exitedAt
 	}
+	if t.active() && t.warned.stands() {
+		v.Deadline = t.warned.deadline
+	}
 	if t.phase == held && s.verdict == nil {
 		_, v.WaitsFor = s.startable(t)
 	}
@@ -121,6 +132,8 @@ func (s *Session) taskState(t *task) string {
 		return "stopped"
 	case t.phase == exited && t.exit.Class == event.ClassLost:
 		return "lost"
+	case t.phase == exited && t.exit.Class == event.ClassPreempted:
+		return "preempted"
 	case t.phase == exited:
 		return "failed"
 	case t.absent:

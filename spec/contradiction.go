@@ -33,7 +33,9 @@ func (v *validator) policies(at string, r *Role) {
 	}
 	v.ending(at, r)
 	if r.OnPreempt != nil {
-		v.signal(at+".on_preempt.signal", r.OnPreempt.Signal)
+		if r.OnPreempt.Signal != "" || r.OnPreempt.Then == "" || r.OnPreempt.Before != 0 {
+			v.signal(at+".on_preempt.signal", r.OnPreempt.Signal)
+		}
 		v.negative(at+".on_preempt.before", float64(r.OnPreempt.Before))
 	}
 }

@@ -62,11 +62,21 @@ func (a *After) read(r *reader, n *node, path string) {
 	}
 }
 
-// OnPreempt is what a task is told before it is preempted.
+// OnPreempt is what a task is told before it is preempted, and what becomes of it
+// afterwards.
 type OnPreempt struct {
-	Signal string   `yaml:"signal" json:"signal" doc:"signal sent to the task, as in USR1"`
-	Before Duration `yaml:"before" json:"before" doc:"how long before the end it is sent"`
+	Signal string   `yaml:"signal" json:"signal" doc:"signal sent to the task, as in USR1; none: it finds the time in $MUSTER_DEADLINE_FILE alone"`
+	Before Duration `yaml:"before" json:"before" doc:"how long before the end it is sent; 0, or more than is left: at once"`
+	Then   string   `yaml:"then,omitempty" json:"then,omitempty" doc:"requeue (default): the task goes on in a new epoch once slots are there again; stop: the job ends as preempted"`
 }
+
+// The values of on_preempt.then.
+const (
+	ThenRequeue = "requeue"
+	ThenStop    = "stop"
+)
+
+var preemptWords = []string{ThenRequeue, ThenStop}
 
 // read brings the signal's name into one form: USR1 for SIGUSR1 and usr1.
 func (o *OnPreempt) read(r *reader, n *node, path string) {
@@ -77,6 +87,9 @@ func (o *OnPreempt) read(r *reader, n *node, path string) {
 	}
 	r.structure(n, reflect.ValueOf(o).Elem(), path)
 	o.Signal = cmp.Or(SignalName(o.Signal), o.Signal)
+	if then := n.get("then"); then != nil && o.Then != "" && !slices.Contains(preemptWords, o.Then) {
+		r.report(then.at, joinPath(path, "then"), quote(o.Then)+" is unknown"+didYouMean(o.Then, preemptWords), "known: requeue, stop")
+	}
 }
 
 // Linger bounds how long a role may outlive the roles it follows. When the
