@@ -58,7 +58,7 @@ func (x *exchange) run(ctx context.Context) (method string, layer sasl.Layer, er
 	var answer []byte
 	if mech != nil {
 		if answer, err = mech.Step(offer.GetChallenge()); err != nil {
-			return "", nil, err
+			return "", nil, &proofError{err}
 		}
 	}
 	// The server compares the echo with what it offered, less the challenge.
@@ -89,7 +89,10 @@ func (x *exchange) choose(ctx context.Context, offers []*ipcpb.RpcSasl_Auth) (*i
 	}
 	if o := find(methodKerberos, "GSSAPI"); o != nil && x.auth.Kerberos != nil {
 		m, err := x.auth.Kerberos.Start(ctx, x.address, o.GetProtocol(), o.GetServerId())
-		return o, m, err
+		if err != nil {
+			return nil, nil, &proofError{err}
+		}
+		return o, m, nil
 	}
 	if o := find(methodSimple, ""); o != nil {
 		if err := x.fallback(offered(offers)); err != nil {
@@ -159,7 +162,7 @@ func (x *exchange) finish(mech sasl.Mechanism) (sasl.Layer, error) {
 		case ipcpb.RpcSasl_CHALLENGE:
 			answer, err := mech.Step(s.GetToken())
 			if err != nil {
-				return nil, err
+				return nil, &proofError{err}
 			}
 			if err := x.send(&ipcpb.RpcSasl{State: ipcpb.RpcSasl_RESPONSE.Enum(), Token: answer}); err != nil {
 				return nil, err
@@ -177,12 +180,12 @@ func (x *exchange) finish(mech sasl.Mechanism) (sasl.Layer, error) {
 func (x *exchange) agreed(mech sasl.Mechanism, last []byte) (sasl.Layer, error) {
 	if last != nil {
 		if _, err := mech.Step(last); err != nil {
-			return nil, err
+			return nil, &proofError{err}
 		}
 	}
 	layer, err := mech.Layer()
 	if err != nil {
-		return nil, err
+		return nil, &proofError{err}
 	}
 	if layer.Protection() < x.least {
 		return nil, fmt.Errorf("%w: %v was agreed, %v is the least allowed", sasl.ErrProtection, layer.Protection(), x.least)

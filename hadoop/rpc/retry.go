@@ -47,6 +47,12 @@ type authError struct{ err error }
 func (e *authError) Error() string { return "no proof of who calls: " + e.err.Error() }
 func (e *authError) Unwrap() error { return e.err }
 
+// proofError says that an exchange could not be begun or went wrong.
+type proofError struct{ err error }
+
+func (e *proofError) Error() string { return e.err.Error() }
+func (e *proofError) Unwrap() error { return e.err }
+
 // setupError says that the client was made wrongly.
 type setupError struct{ err error }
 
@@ -71,7 +77,11 @@ const (
 // judge tells what a failed try means.
 func judge(ctx context.Context, err error) verdict {
 	switch {
-	case ctx.Err() != nil, errors.Is(err, ErrClosed), is[*authError](err), is[*requestError](err), is[*setupError](err):
+	case ctx.Err() != nil, errors.Is(err, ErrClosed):
+		return giveUp
+	case errors.Is(err, sasl.ErrAway):
+		return lost
+	case is[*authError](err), is[*proofError](err), is[*requestError](err), is[*setupError](err):
 		return giveUp
 	case errors.Is(err, sasl.ErrProtection), errors.Is(err, sasl.ErrDigest), errors.Is(err, ErrNoMethod), errors.Is(err, ErrProtocol):
 		return giveUp

@@ -1,5 +1,11 @@
 package sasl
 
+import "errors"
+
+// ErrAway says that whoever vouches for callers could not be asked just now:
+// what failed so may be tried again.
+var ErrAway = errors.New("not to be reached")
+
 // Mechanism is the client's half of one SASL exchange.
 type Mechanism interface {
 	// Step answers a challenge; the first may be empty. The last answer may be
