@@ -179,10 +179,7 @@ func (a *assembly) build(ctx context.Context) error {
 
 // owner is whose job it will be.
 func (a *assembly) owner() string {
-	if _, away := a.backend.(backend.Home); away {
-		return a.env.clusterUser()
-	}
-	return a.env.account()
+	return a.env.ownerOf(a.backend)
 }
 
 // account is the name of who runs this command.
@@ -209,7 +206,7 @@ func (a *assembly) backendFor(ctx context.Context, on string) (backend.Backend, 
 		}
 		return local.New(a.client), nil
 	case slices.Contains(backends, name):
-		return a.env.cluster(on, "", a.env.clusterUser())
+		return a.env.cluster(on, "", a.env.who())
 	}
 	f := faultf(exitRefused, "on: %q is not a backend of this muster", name)
 	if near := spec.Suggest(name, backends); near != "" {

@@ -2,6 +2,8 @@ package cli
 
 import (
 	"github.com/spf13/cobra"
+
+	"github.com/muster-project/muster/backend/yarn"
 )
 
 // atFlags adds where a verb looks for jobs, and whose they are.
@@ -10,22 +12,35 @@ func (e *Env) atFlags(cmd *cobra.Command) {
 	s.StringVar(&e.at, "on", "", "look at BACKEND[:SITE] itself, also for jobs that were submitted elsewhere")
 	named(s.Lookup("on"), "BACKEND[:SITE]")
 	_ = cmd.RegisterFlagCompletionFunc("on", cobra.FixedCompletions(backendNames(), cobra.ShellCompDirectiveNoFileComp))
-	e.userFlag(cmd)
+	e.whoFlags(cmd)
 }
 
-// userFlag adds whose name is given to a cluster that believes what it is told.
-func (e *Env) userFlag(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&e.user, "user", "", "whose job it is, on a cluster without Kerberos (default HADOOP_USER_NAME, else you)")
-	named(cmd.Flags().Lookup("user"), "NAME")
+// whoFlags adds who we are to a cluster.
+func (e *Env) whoFlags(cmd *cobra.Command) {
+	s := cmd.Flags()
+	s.StringVar(&e.user, "user", "", "whose job it is; with Kerberos: for whom your principal acts as a proxy (default whom your ticket is for, else HADOOP_USER_NAME, else you)")
+	s.StringVar(&e.keytab, "keytab", "", "keys to log in to a cluster by, in place of a ticket cache")
+	s.StringVar(&e.principal, "principal", "", "whose keys in the keytab, or whose ticket")
+	named(s.Lookup("user"), "NAME")
+	named(s.Lookup("keytab"), "FILE")
+	named(s.Lookup("principal"), "NAME[@REALM]")
 }
 
-// clusterUser is who we are to a cluster that believes what it is told.
-func (e *Env) clusterUser() string {
-	switch {
-	case e.user != "":
-		return e.user
-	case e.Getenv("HADOOP_USER_NAME") != "":
-		return e.Getenv("HADOOP_USER_NAME")
+// who is who we are to a cluster.
+func (e *Env) who() yarn.Who {
+	w := yarn.Who{User: e.user, Account: e.account(), Principal: e.principal, Getenv: e.Getenv}
+	if e.keytab != "" {
+		w.Keytab = e.abs(e.keytab)
+	}
+	return w
+}
+
+// owner is whose jobs a backend handles, where it knows better than the machine.
+type owner interface{ Owner() string }
+
+func (e *Env) ownerOf(b any) string {
+	if o, ok := b.(owner); ok {
+		return o.Owner()
 	}
 	return e.account()
 }

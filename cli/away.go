@@ -31,5 +31,6 @@ func (a away) Keep(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
+	defer a.env.disconnect(j) // the next time may begin with another ticket
 	return a.env.keep(ctx, j)
 }

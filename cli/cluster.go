@@ -16,7 +16,7 @@ import (
 
 // cluster makes the backend of BACKEND[:SITE]. conf is the directory of its
 // settings, if it is known from before.
-func (e *Env) cluster(on, conf, user string) (backend.Backend, error) {
+func (e *Env) cluster(on, conf string, who yarn.Who) (backend.Backend, error) {
 	name, site, _ := strings.Cut(on, ":")
 	if name != yarn.Name {
 		return nil, faultf(exitRefused, "%s: no cluster", on).hint("it has: %s", strings.Join(backends, ", "))
@@ -32,10 +32,13 @@ func (e *Env) cluster(on, conf, user string) (backend.Backend, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := yarn.At(conf, user)
+	c := yarn.At(conf, who)
 	c.Site = site
 	c.Kept = true
-	c.Log = slog.New(slog.DiscardHandler)
+	c.Log = e.tending
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
+	}
 	c.Muster = os.Executable
 	c.Executor = func() (string, error) {
 		argv, err := executorArgv(filepath.Join(paths.State, "bin"))

@@ -101,7 +101,7 @@ func (e *Env) diagnose(ctx context.Context) ([]finding, error) {
 
 // diagnoseAt lets a backend look at its cluster.
 func (e *Env) diagnoseAt(ctx context.Context, on string) ([]finding, error) {
-	b, err := e.cluster(on, "", e.clusterUser())
+	b, err := e.cluster(on, "", e.who())
 	if err != nil {
 		return nil, err
 	}

@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"io"
+	"log/slog"
 	"os"
 	"os/signal"
 	"strings"
@@ -24,8 +25,12 @@ type Env struct {
 	Signals <-chan os.Signal
 	Now     func() time.Time
 
-	at   string // --on of verbs that look at jobs: where else than in the notes of this machine
-	user string // --user: whose jobs, on a cluster that believes it
+	at        string // --on of verbs that look at jobs: where else than in the notes of this machine
+	user      string // --user: whose jobs, on a cluster
+	keytab    string // --keytab
+	principal string // --principal
+	// tending is the log of the server that tends jobs, nil in other verbs.
+	tending *slog.Logger
 }
 
 // notified are the signals that a verb may want to know of. One that was

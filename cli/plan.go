@@ -31,7 +31,7 @@ func (e *Env) planCommand() *cobra.Command {
 		},
 	}
 	f.add(cmd)
-	e.userFlag(cmd)
+	e.whoFlags(cmd)
 	out.flag(cmd, "text", "wide", "json", "yaml")
 	return cmd
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -13,6 +14,7 @@ import (
 	"time"
 
 	"github.com/muster-project/muster/backend"
+	"github.com/muster-project/muster/backend/yarn"
 	"github.com/muster-project/muster/plan"
 	"github.com/muster-project/muster/storage"
 )
@@ -26,12 +28,16 @@ import (
 
 // note is how a job on a cluster is found again.
 type note struct {
-	Ref       backend.Ref `json:"ref"`
-	On        string      `json:"on"`             // BACKEND[:SITE]
-	Conf      string      `json:"conf,omitempty"` // directory of the cluster's settings
-	User      string      `json:"user"`           // whose job it is there
-	Plan      *plan.Plan  `json:"plan"`
-	Submitted time.Time   `json:"submitted"`
+	Ref  backend.Ref `json:"ref"`
+	On   string      `json:"on"`             // BACKEND[:SITE]
+	Conf string      `json:"conf,omitempty"` // directory of the cluster's settings
+	User string      `json:"user"`           // whose job it is there
+	// What was proven by that it is: tending goes on with it.
+	Keytab    string     `json:"keytab,omitempty"`
+	Principal string     `json:"principal,omitempty"`
+	Cache     string     `json:"cache,omitempty"`
+	Plan      *plan.Plan `json:"plan"`
+	Submitted time.Time  `json:"submitted"`
 }
 
 // remote is what a job on a cluster has beyond one of this machine.
@@ -125,13 +131,41 @@ func (e *Env) remoteJobs() ([]job, error) {
 func (e *Env) connect(j job) (backend.Backend, error) {
 	r := j.remote
 	if r.backend == nil {
-		b, err := e.cluster(r.On, r.Conf, r.User)
+		b, err := e.cluster(r.On, r.Conf, e.whoOf(r.note))
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", j.ID, err)
 		}
 		r.backend = b
 	}
 	return r.backend, nil
+}
+
+// prover is a backend that can tell what it proves with who we are.
+type prover interface {
+	Proves() (keytab, principal, cache string)
+}
+
+// whoOf is who we are for a job that was noted. A person's own ticket is as good
+// as the one that it was submitted with, which may be gone; the server that tends
+// it has no other.
+func (e *Env) whoOf(n note) yarn.Who {
+	w := e.who()
+	w.User = n.User
+	if w.Keytab == "" && n.Keytab != "" {
+		w.Keytab, w.Principal = n.Keytab, n.Principal
+	}
+	if e.tending != nil && w.Keytab == "" {
+		w.Cache = n.Cache
+	}
+	return w
+}
+
+// disconnect ends the connections of a job's backend.
+func (e *Env) disconnect(j job) {
+	if c, ok := j.remote.backend.(io.Closer); ok {
+		_ = c.Close() // nothing is lost with them
+	}
+	j.remote.backend = nil
 }
 
 // storage is the file system of a job's directory.
@@ -153,7 +187,7 @@ func (e *Env) storage(j job) (storage.FS, error) {
 // listed gives the jobs of this user that a cluster itself knows, wherever they
 // were submitted from.
 func (e *Env) listed(ctx context.Context, on string) ([]job, error) {
-	b, err := e.cluster(on, "", e.clusterUser())
+	b, err := e.cluster(on, "", e.who())
 	if err != nil {
 		return nil, err
 	}
@@ -180,7 +214,7 @@ func (e *Env) listed(ctx context.Context, on string) ([]job, error) {
 			}
 			continue
 		}
-		n := note{Ref: ref, On: on, Conf: e.hadoopConf(siteOf(on)), User: e.clusterUser(), Plan: p, Submitted: at}
+		n := note{Ref: ref, On: on, Conf: e.hadoopConf(siteOf(on)), User: e.ownerOf(b), Plan: p, Submitted: at}
 		j := e.jobAt(n, filepath.Join(paths.Remote(), ref.Job))
 		j.remote.backend = b
 		all = append(all, j)

@@ -46,7 +46,7 @@ func (e *Env) runCommand() *cobra.Command {
 		},
 	}
 	f.add(cmd)
-	e.userFlag(cmd)
+	e.whoFlags(cmd)
 	cmd.Flags().BoolVar(&f.detach, "detach", false, "do not follow: as submit")
 	return cmd
 }
@@ -62,7 +62,7 @@ func (e *Env) submitCommand() *cobra.Command {
 		},
 	}
 	f.add(cmd)
-	e.userFlag(cmd)
+	e.whoFlags(cmd)
 	return cmd
 }
 
@@ -144,7 +144,11 @@ func (e *Env) stageFor(ctx context.Context, a *assembly, tell func(format string
 // when this command is gone.
 func (e *Env) submittedAway(ctx context.Context, a *assembly, ref backend.Ref) (job, error) {
 	on := a.resolved.Job.On
-	j, err := e.remember(note{Ref: ref, On: on, Conf: e.hadoopConf(siteOf(on)), User: e.clusterUser(), Plan: a.plan, Submitted: e.Now()})
+	n := note{Ref: ref, On: on, Conf: e.hadoopConf(siteOf(on)), User: e.ownerOf(a.backend), Plan: a.plan, Submitted: e.Now()}
+	if p, ok := a.backend.(prover); ok {
+		n.Keytab, n.Principal, n.Cache = p.Proves()
+	}
+	j, err := e.remember(n)
 	if err != nil {
 		return job{}, err
 	}

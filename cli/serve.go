@@ -80,6 +80,8 @@ func (e *Env) serve(ctx context.Context, o serveOptions) error {
 	if o.shared {
 		paths.State, paths.Socket = sharedState, api.SharedSocket
 	}
+	log := slog.New(slog.NewTextHandler(e.Stderr, nil))
+	e.tending = log
 	var far server.Away
 	if !o.shared { // a user's jobs on clusters are tended with the user's rights
 		far = away{e}
@@ -88,7 +90,7 @@ func (e *Env) serve(ctx context.Context, o serveOptions) error {
 		State: paths.State, Socket: paths.Socket, Shared: o.shared, Idle: o.idle,
 		Coordinator: executor.Self("coordinator"), Serve: executor.Self("serve"),
 		Version: version.String(), Machine: machine, Claims: claimDirs(paths),
-		SiteFile: paths.Site, Seal: seal, Log: slog.New(slog.NewTextHandler(e.Stderr, nil)),
+		SiteFile: paths.Site, Seal: seal, Log: log,
 	})
 	if _, ok := errors.AsType[interruption](context.Cause(ctx)); ok {
 		return nil // INT and TERM are how a server in the foreground is ended

@@ -8,9 +8,9 @@ import (
 	"net"
 	"os"
 	"path/filepath"
-	"strings"
 
 	"github.com/muster-project/muster/hadoop/conf"
+	"github.com/muster-project/muster/hadoop/login"
 	"github.com/muster-project/muster/hadoop/token"
 	"github.com/muster-project/muster/storage"
 )
@@ -50,7 +50,11 @@ func OpenAttempt(dir string, getenv func(string) string, log *slog.Logger) (*Att
 	if err != nil {
 		return nil, err
 	}
-	if a.FS, err = Storage(a.AM.User)(a.conf); err != nil {
+	who, err := login.New(a.conf, login.Options{User: a.AM.User, Tokens: cred, Getenv: getenv})
+	if err != nil {
+		return nil, err
+	}
+	if a.FS, err = openFiles(a.conf, who); err != nil {
 		return nil, err
 	}
 	a.Opener = Opener{AM: a.AM, Conf: a.conf, Credentials: cred, FS: a.FS, Log: log,
@@ -73,7 +77,7 @@ func readSite(file, user string) (*conf.Conf, error) {
 func (a *Attempt) Storage() map[string]string {
 	out := map[string]string{}
 	for _, key := range a.conf.Keys() {
-		if key == "fs.defaultFS" || strings.HasPrefix(key, "dfs.") || strings.HasPrefix(key, "hadoop.security.") || strings.HasPrefix(key, "hadoop.rpc.") {
+		if stored(key) {
 			out[key] = a.conf.String(key, "")
 		}
 	}

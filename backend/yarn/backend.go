@@ -15,7 +15,7 @@ import (
 	"github.com/muster-project/muster/event"
 	"github.com/muster-project/muster/hadoop/conf"
 	"github.com/muster-project/muster/hadoop/hdfs"
-	"github.com/muster-project/muster/hadoop/rpc"
+	"github.com/muster-project/muster/hadoop/login"
 	hadoop "github.com/muster-project/muster/hadoop/yarn"
 	"github.com/muster-project/muster/plan"
 	"github.com/muster-project/muster/storage"
@@ -30,7 +30,11 @@ type Config struct {
 	// why: then only Diagnose and Render have an answer.
 	Conf    *conf.Conf
 	Trouble error
-	// User is who acts. An insecure cluster believes it.
+	// Login is how the cluster is called; nil where Denied says why it cannot be.
+	Login  *login.Login
+	Denied error
+	// User is who acts: the short name of whom the cluster takes us for, or of whom
+	// we act for.
 	User string
 	// Site is the name of the cluster in the user's settings, for messages.
 	Site string
@@ -39,8 +43,6 @@ type Config struct {
 	// Muster and Executor give the paths of the binaries that coordinators and
 	// executors run from. Both must run on the cluster's nodes.
 	Muster, Executor func() (string, error)
-	// Storage opens the cluster's file system.
-	Storage func(*conf.Conf) (storage.FS, error)
 	// Seal ends a job's journal without a coordinator.
 	Seal func(ctx context.Context, ref backend.Ref, o event.Outcome) error
 	// Kept says that somebody will tend the jobs that are submitted: see
@@ -109,43 +111,53 @@ func (b *Backend) connect() error {
 			b.err = errors.New("yarn: no configuration: HADOOP_CONF_DIR names the directory of the cluster's site files")
 			return
 		}
-		if b.err = b.secured(); b.err != nil {
+		if b.err = b.Denied; b.err != nil {
 			return
 		}
-		if b.fs, b.err = b.Storage(b.Conf); b.err != nil {
+		if b.fs, b.err = openFiles(b.Conf, b.Login); b.err != nil {
 			return
 		}
-		if b.rm, b.err = hadoop.NewRM(b.Conf, b.auth); b.err != nil {
+		if b.rm, b.err = hadoop.NewRM(b.Conf, b.Login.RM()); b.err != nil {
 			return
 		}
-		b.web, b.err = hadoop.NewREST(b.Conf, b.User, nil)
+		b.web, b.err = openREST(b.Conf, b.Login)
 	})
 	return b.err
 }
 
-// secured refuses a cluster that wants to know who calls, and not only to be told.
-func (b *Backend) secured() error {
-	const key = "hadoop.security.authentication"
-	if how := b.Conf.String(key, "simple"); how != "simple" {
-		return fmt.Errorf("%s: %s (%s): Kerberos is not built yet", key, how, b.Conf.Origin(key))
-	}
-	return nil
-}
-
-// auth says who calls.
-func (b *Backend) auth(context.Context) (rpc.Auth, error) { return rpc.Auth{User: b.User}, nil }
-
-// Close ends the connections.
+// Close ends the connections, and forgets the tickets.
 func (b *Backend) Close() error {
-	if b.web == nil {
-		return nil
+	var err error
+	if b.web != nil {
+		err = errors.Join(b.web.Close(), b.rm.Close())
 	}
-	err := errors.Join(b.web.Close(), b.rm.Close())
+	if b.Login != nil {
+		err = errors.Join(err, b.Login.Close())
+	}
 	if f, ok := b.fs.(interface{ Client() *hdfs.Client }); ok {
 		err = errors.Join(err, f.Client().Close())
 	}
 	return err
 }
+
+// Proves tells by which keytab or ticket cache the cluster is called; nothing where
+// it asks for no proof, or tokens are shown.
+func (b *Backend) Proves() (keytab, principal, cache string) {
+	if b.Login == nil {
+		return "", "", ""
+	}
+	p, err := b.Login.Proof()
+	switch {
+	case err != nil || p.Principal == "":
+		return "", "", ""
+	case p.Keytab:
+		return p.From, p.Principal, ""
+	}
+	return "", "", p.From
+}
+
+// Owner is whose jobs these are: who the cluster takes us for.
+func (b *Backend) Owner() string { return b.User }
 
 // FS is the cluster's file system.
 func (b *Backend) FS() storage.FS {
@@ -192,7 +204,7 @@ const askTime = 20 * time.Second
 
 // unreachable says which cluster could not be asked.
 func (b *Backend) unreachable(err error) error {
-	return fmt.Errorf("yarn: the resource manager cannot be asked: %w", err)
+	return b.refusal(fmt.Errorf("yarn: the resource manager cannot be asked: %w", err))
 }
 
 // Check says everything that can be refused before submitting.

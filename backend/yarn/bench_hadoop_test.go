@@ -14,6 +14,7 @@ import (
 	"github.com/muster-project/muster/backend"
 	"github.com/muster-project/muster/event"
 	"github.com/muster-project/muster/hadoop/conf"
+	"github.com/muster-project/muster/hadoop/login"
 	"github.com/muster-project/muster/hadoop/pb/yarnpb"
 	"github.com/muster-project/muster/hadoop/rpc"
 	"github.com/muster-project/muster/hadoop/token"
@@ -136,7 +137,11 @@ func (b *bench) login(n int32) {
 
 func (b *bench) open(term int64, known ...backend.Slot) {
 	b.t.Helper()
-	files, err := Storage(b.user)(b.conf)
+	who, err := login.New(b.conf, login.Options{User: b.user, Tokens: b.cred})
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	files, err := openFiles(b.conf, who)
 	if err != nil {
 		b.t.Fatal(err)
 	}

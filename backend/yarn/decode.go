@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"net/url"
 	"regexp"
 	"slices"
 	"strconv"
@@ -47,6 +48,7 @@ func (s *Settings) fields(d *decoder, p *plan.Plan) map[string]func(any) {
 	}
 	f["dir"] = func(v any) { s.Dir = d.directory(v) }
 	f["shared_dir"] = func(v any) { s.SharedDir = d.directory(v) }
+	f["filesystems"] = func(v any) { s.Filesystems = d.filesystems(v) }
 	f["optional"] = func(v any) { d.boolean(v) } // read by whoever plans for another backend
 	f["application_type"] = func(any) {
 		d.refuse("muster finds its own applications by their type, "+AppType, "remove it; tags mark applications")
@@ -217,6 +219,16 @@ func (d *decoder) directory(v any) string {
 		d.refuse(fmt.Sprintf("%q is not an absolute path on the cluster's default file system", text), "write it as in /user/me/.muster, without a scheme")
 	}
 	return strings.TrimRight(text, "/")
+}
+
+func (d *decoder) filesystems(v any) []string {
+	words := d.words(v)
+	for _, w := range words {
+		if u, err := url.Parse(w); err != nil || u.Scheme != "hdfs" || u.Host == "" || strings.Trim(u.Path, "/") != "" {
+			d.refuse(fmt.Sprintf("%q is not the address of an HDFS", w), "write hdfs://NAMENODE:PORT, or hdfs://NAME with a name from dfs.nameservices")
+		}
+	}
+	return words
 }
 
 func (d *decoder) duration(v any) time.Duration {

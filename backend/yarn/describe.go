@@ -109,14 +109,24 @@ func (j *job) files(ctx context.Context, am *AM) error {
 }
 
 // sent says which keys of the configuration coordinators get: where the
-// cluster's services are and how to talk to them.
+// cluster's services are, how to talk to them, and who they are.
 func sent(key string) bool {
-	for _, prefix := range []string{"fs.defaultFS", "fs.default.name", "dfs.", "hadoop.security.", "hadoop.rpc.", "ipc.client.", "io.file.buffer.size",
-		"yarn.resourcemanager.", "yarn.scheduler.", "yarn.resource-types", "yarn.client.", "yarn.http.policy", "yarn.nodemanager.remote-app-log-dir",
-		"yarn.log-aggregation", "yarn.nodemanager.log-aggregation", "yarn.web-proxy."} {
-		if strings.HasPrefix(key, prefix) {
-			return true
-		}
-	}
-	return false
+	return stored(key) || begins(key, "fs.default.name", "ipc.client.", "io.file.buffer.size",
+		"yarn.resourcemanager.", "yarn.scheduler.", "yarn.resource-types", "yarn.client.", "yarn.http.policy", "yarn.nodemanager.principal",
+		"yarn.nodemanager.remote-app-log-dir", "yarn.log-aggregation", "yarn.nodemanager.log-aggregation", "yarn.web-proxy.") && !secret(key)
+}
+
+// stored says which of them whoever only reads and writes files needs.
+func stored(key string) bool {
+	return begins(key, "fs.defaultFS", "dfs.", "hadoop.security.", "hadoop.rpc.", "hadoop.kerberos.") && !secret(key)
+}
+
+func begins(key string, prefixes ...string) bool {
+	return slices.ContainsFunc(prefixes, func(p string) bool { return strings.HasPrefix(key, p) })
+}
+
+// secret says that a key holds a secret, or says where on a server one lies:
+// jobs get neither.
+func secret(key string) bool {
+	return slices.ContainsFunc([]string{"password", "keytab", "secret", "credential"}, func(word string) bool { return strings.Contains(key, word) })
 }

@@ -35,10 +35,14 @@ func (b *Backend) Diagnose(ctx context.Context) []backend.Diagnosis {
 		return d.out
 	}
 	reached := d.reach(ctx)
-	if err := b.connect(); err != nil {
-		d.failed("yarn", "", "%v", err)
+	if !d.proof(time.Now()) {
 		return d.out
 	}
+	if err := b.connect(); err != nil {
+		d.failure("yarn", err)
+		return d.out
+	}
+	d.admitted(ctx, reached)
 	for _, check := range []struct {
 		needs string
 		run   func(context.Context)
@@ -73,6 +77,26 @@ func (d *diagnosis) ok(check, format string, args ...any) {
 func (d *diagnosis) warn(check, hint, format string, args ...any) {
 	d.add(check, verdictWarning, hint, format, args...)
 }
+
+// failure is one that knows its hint.
+func (d *diagnosis) failure(check string, err error) {
+	text, hint := parted(err)
+	d.failed(check, hint, "%s", text)
+}
+
+// parted takes the hints out of an error's text.
+func parted(err error) (text, hint string) {
+	var words, hints []string
+	for line := range strings.SplitSeq(err.Error(), "\n") {
+		if h, ok := strings.CutPrefix(strings.TrimSpace(line), "hint: "); ok {
+			hints = append(hints, h)
+		} else {
+			words = append(words, strings.TrimSpace(line))
+		}
+	}
+	return strings.Join(words, "; "), strings.Join(hints, "; ")
+}
+
 func (d *diagnosis) failed(check, hint, format string, args ...any) {
 	d.add(check, verdictFailed, hint, format, args...)
 }
@@ -121,11 +145,9 @@ func (d *diagnosis) configuration() bool {
 	for _, err := range d.Conf.Problems() {
 		d.warn("config", "", "%v", err)
 	}
-	if err := d.secured(); err != nil {
-		good = false
-		d.failed("config", "", "%v", err)
-	}
-	if good {
+	if good && secure(d.Conf) {
+		d.ok("config", "%s, with Kerberos", d.Conf.Dir())
+	} else if good {
 		d.ok("config", "%s, as user %s", d.Conf.Dir(), d.User)
 	}
 	return good

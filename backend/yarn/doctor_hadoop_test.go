@@ -44,7 +44,7 @@ func TestDoctorGood(t *testing.T) {
 func TestDoctorFinds(t *testing.T) {
 	ctx := t.Context()
 	diagnose := func(user string, change map[string]string) []backend.Diagnosis {
-		c := At(os.Getenv("HADOOP_CONF_DIR"), user)
+		c := At(os.Getenv("HADOOP_CONF_DIR"), Who{User: user})
 		c.Conf = c.Conf.With(change)
 		c.Layout.Root = "/user/alice/.muster-doctor-test"
 		b := New(c)
@@ -88,12 +88,12 @@ func TestDoctorKeys(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if list := New(At(dir, "alice")).Diagnose(t.Context()); !finds(list, "config", verdictFailed, "HADOOP_CONF_DIR") {
+	if list := New(At(dir, Who{User: "alice"})).Diagnose(t.Context()); !finds(list, "config", verdictFailed, "HADOOP_CONF_DIR") {
 		t.Errorf("no configuration is not told: %+v", list)
 	}
 	write("core-site.xml", "fs.defaultFS", "hdfs://localhost:1")
 	write("yarn-site.xml", "yarn.resourcemanager.hostnam", "localhost")
-	list := New(At(dir, "alice")).Diagnose(t.Context())
+	list := New(At(dir, Who{User: "alice"})).Diagnose(t.Context())
 	if !finds(list, "config", verdictFailed, "yarn.resourcemanager.hostname: not set") || !finds(list, "config", verdictFailed, "yarn-site.xml:1) is no key") {
 		t.Errorf("the misspelt key is not told: %+v", list)
 	}

@@ -3,12 +3,14 @@ package yarn
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
 	"github.com/muster-project/muster/backend"
 	"github.com/muster-project/muster/event"
 	"github.com/muster-project/muster/gang"
+	"github.com/muster-project/muster/hadoop/kerberos"
 	"github.com/muster-project/muster/hadoop/pb/yarnpb"
 	hadoop "github.com/muster-project/muster/hadoop/yarn"
 )
@@ -28,7 +30,7 @@ const (
 // Keep tends a job until its journal is sealed.
 func (b *Backend) Keep(ctx context.Context, ref backend.Ref) error {
 	if err := b.connect(); err != nil {
-		return err
+		return unticketed(err)
 	}
 	k := &keeping{Backend: b, ref: ref}
 	wait := pacer{next: keepFirst, most: keepMost}
@@ -37,8 +39,8 @@ func (b *Backend) Keep(ctx context.Context, ref backend.Ref) error {
 		if over {
 			return nil
 		}
-		if err != nil && ctx.Err() == nil {
-			b.Log.Warn("job cannot be tended at present", "job", ref.Job, "error", err)
+		if ctx.Err() == nil {
+			k.says(err)
 		}
 		if err := wait.pause(ctx); err != nil {
 			return err
@@ -58,7 +60,32 @@ type keeping struct {
 	scout *scout
 	since time.Time // that something was not as it should be
 	odd   string    // what
+	said  string    // of what went wrong
 	near  bool
+}
+
+// says logs once what keeps a job from being tended, and that nothing does any more.
+func (k *keeping) says(err error) {
+	text := ""
+	if err != nil {
+		text = unticketed(err).Error()
+	}
+	switch {
+	case text == k.said:
+	case err != nil:
+		k.Log.Warn("job cannot be tended at present", "job", k.ref.Job, "error", text)
+	default:
+		k.Log.Info("job is tended again", "job", k.ref.Job)
+	}
+	k.said = text
+}
+
+// unticketed says plainly that only a new ticket helps: a keeper outlives many.
+func unticketed(err error) error {
+	if errors.Is(err, kerberos.ErrExpired) || errors.Is(err, kerberos.ErrNoTicket) {
+		return fmt.Errorf("tending waits for kinit: %w", err)
+	}
+	return err
 }
 
 // look does what is to be done for a job at present.

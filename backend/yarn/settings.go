@@ -18,10 +18,11 @@ type Settings struct {
 	MasterLabel  string        // node label of the coordinator's container
 	LogInclude   string        // regular expressions of file names for YARN's log aggregation
 	LogExclude   string
-	View, Modify string // access lists: "user,user group,group", or "*"
-	Reservation  string // reservation id, as YARN prints it
-	Dir          string // of muster's files of this user; empty for the default
-	SharedDir    string // of all users' tickets; empty for the default
+	View, Modify string   // access lists: "user,user group,group", or "*"
+	Reservation  string   // reservation id, as YARN prints it
+	Dir          string   // of muster's files of this user; empty for the default
+	SharedDir    string   // of all users' tickets; empty for the default
+	Filesystems  []string // hdfs://… beside the default one, whose tokens the job gets
 	Roles        map[string]RoleSettings
 }
 

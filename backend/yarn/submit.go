@@ -182,7 +182,12 @@ func (j *job) hand(ctx context.Context, id hadoop.AppID, am *AM, ticket string) 
 	}
 	files := map[string]Resource{FileMuster: am.Muster, FileSite: am.Site,
 		FileAM: {Path: j.dir.AM(am.Try), Size: info.Size(), Time: info.ModTime().UnixMilli(), Once: true}}
-	c, err := coordinatorContainer(files, nil, j.settings).Proto(am.Filesystem)
+	// They are of this submission alone: the resource manager ends them with it.
+	cred, err := FetchTokens(ctx, j.Conf, j.Login, j.settings.Filesystems)
+	if err != nil {
+		return j.refusal(err)
+	}
+	c, err := coordinatorContainer(files, cred, j.settings).Proto(am.Filesystem)
 	if err != nil {
 		return err
 	}
@@ -190,6 +195,7 @@ func (j *job) hand(ctx context.Context, id hadoop.AppID, am *AM, ticket string) 
 	if err != nil {
 		return err
 	}
+	context.CancelTokensWhenComplete = new(!foreign(j.Login))
 	wait := pacer{next: 5 * time.Millisecond, most: 500 * time.Millisecond}
 	for {
 		if err := j.rm.Submit(ctx, context); err != nil {
@@ -209,7 +215,7 @@ func (j *job) hand(ctx context.Context, id hadoop.AppID, am *AM, ticket string) 
 			}
 			switch state := r.GetState(); {
 			case state == yarnpb.AppState_FAILED && r.GetCurrentAttempt().GetAttemptId() <= 0:
-				return fmt.Errorf("yarn: %s refused the job: %s", id, firstLine(r.GetDiagnostics()))
+				return rejected(id, r.GetDiagnostics())
 			case state >= yarnpb.AppState_ACCEPTED:
 				return nil
 			}
@@ -226,10 +232,20 @@ func (j *job) hand(ctx context.Context, id hadoop.AppID, am *AM, ticket string) 
 // notSubmitted tells a refusal from an answer that did not come.
 func (j *job) notSubmitted(err error) error {
 	if remote, ok := errors.AsType[*rpc.RemoteError](err); ok {
-		return fmt.Errorf("yarn: the resource manager refused the job: %w", remote)
+		return j.refusal(fmt.Errorf("yarn: the resource manager refused the job: %w", remote))
 	}
 	return hint(fmt.Errorf("%w: %w", errUndecided, j.unreachable(err)),
 		"muster stop %s ends it; muster status %s tells what became of it", j.plan.ID, j.plan.ID)
+}
+
+// rejected is what became of an application that was taken, and then did not
+// please: the resource manager renews its tokens first.
+func rejected(id hadoop.AppID, diagnostics string) error {
+	err := fmt.Errorf("yarn: the resource manager refused the job as %s: %s", id, firstLine(diagnostics))
+	if strings.Contains(strings.ToLower(diagnostics), "renew") {
+		err = hint(err, "the resource manager must reach each file system of the job, and be the one whom %s names", keyRMPrincipal)
+	}
+	return err
 }
 
 func firstLine(text string) string {

@@ -45,7 +45,7 @@ func newClient(t *testing.T, user, script string) *Backend {
 		}
 		return func() (string, error) { return file, nil }
 	}
-	c := At(dir, user)
+	c := At(dir, Who{User: user})
 	c.Layout = Layout{Root: "/tmp/muster-test-" + user + "-" + rand.Text()[:8], Shared: "/tmp/muster-gangs"}
 	c.Muster, c.Executor = binary("muster"), binary("executor")
 	b := New(c)
@@ -123,7 +123,8 @@ func TestSubmit(t *testing.T) {
 	out := t.TempDir()
 	b := newClient(t, "alice", `echo "$@" > `+out+`/args; cp am.json site.xml `+out+`; env > `+out+`/env; echo done > `+out+`/done; sleep 60`)
 	p := newPlan("alice", 1)
-	p.Native = map[string]any{"yarn": map[string]any{"tags": []any{"Nightly"}, "max_attempts": 1, "acls": map[string]any{"view": "bob"}}}
+	p.Native = map[string]any{"yarn": map[string]any{"tags": []any{"Nightly"}, "max_attempts": 1}}
+	p.ACLs.View.Users = []string{"bob"}
 	ref, err := b.Submit(t.Context(), submission(p))
 	if err != nil {
 		t.Fatal(err)

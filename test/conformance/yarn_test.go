@@ -71,7 +71,7 @@ func newGround(t *testing.T) *ground {
 	if g.lab, err = lab.Open(dir); err != nil {
 		t.Fatal(err)
 	}
-	c := yarn.At(dir, yarnUser)
+	c := yarn.At(dir, yarn.Who{User: yarnUser})
 	if c.Trouble != nil {
 		t.Fatal(c.Trouble)
 	}

@@ -275,7 +275,7 @@ func (w *world) ids() []string {
 // is told before anything is submitted.
 func TestFilesOfTheClusterAreFetchedByTheNodes(t *testing.T) {
 	w := newWorld(t)
-	fsys := backend.New(backend.At(w.conf, w.user)).FS()
+	fsys := backend.New(backend.At(w.conf, backend.Who{User: w.user})).FS()
 	path := "/tmp/muster-test-" + rand.Text()
 	out, err := fsys.Create(t.Context(), path, 0o644)
 	if err == nil {

@@ -78,7 +78,7 @@ func TestAPackedEnvironmentIsUnpackedOnTheNodes(t *testing.T) {
 	packed := filepath.Join(dir, "env.tar.gz")
 	run(t, dir, "python3", "-m", "venv", "--without-pip", "env")
 	run(t, dir, "tar", "-czf", packed, "env")
-	fsys := backend.New(backend.At(w.conf, w.user)).FS()
+	fsys := backend.New(backend.At(w.conf, backend.Who{User: w.user})).FS()
 	path := "/tmp/muster-test-" + rand.Text() + ".tar.gz"
 	content, err := os.ReadFile(packed)
 	if err == nil {

@@ -1,0 +1,57 @@
+package yarn
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/muster-project/muster/backend"
+	"github.com/muster-project/muster/hadoop/kerberos"
+	"github.com/muster-project/muster/hadoop/login"
+)
+
+// What proves who we are is told: whose, from where, how long, and for whom.
+func TestDoctorTellsOfTickets(t *testing.T) {
+	now := time.Date(2026, 1, 2, 9, 0, 0, 0, time.Local)
+	for name, c := range map[string]struct {
+		proof login.Proof
+		user  string
+		want  backend.Diagnosis
+	}{
+		"a ticket": {login.Proof{Principal: "alice@LAB.TEST", From: "FILE:/tmp/krb5cc_1000", Expires: now.Add(10 * time.Hour), Renewable: now.Add(7 * 24 * time.Hour), Real: "alice"}, "alice",
+			backend.Diagnosis{Check: "kerberos", Verdict: "ok", Text: "tickets of alice@LAB.TEST in FILE:/tmp/krb5cc_1000 until 2026-01-02 19:00, renewable until 2026-01-09 09:00, as alice"}},
+		"a ticket that is not renewed": {login.Proof{Principal: "alice@LAB.TEST", From: "FILE:/tmp/krb5cc_1000", Expires: now.Add(10 * time.Hour), Real: "alice"}, "alice",
+			backend.Diagnosis{Check: "kerberos", Verdict: "ok", Text: "tickets of alice@LAB.TEST in FILE:/tmp/krb5cc_1000 until 2026-01-02 19:00, not renewable, as alice"}},
+		"a ticket at its end": {login.Proof{Principal: "alice@LAB.TEST", From: "FILE:/tmp/krb5cc_1000", Expires: now.Add(5 * time.Minute), Renewable: now.Add(24 * time.Hour), Real: "alice"}, "alice",
+			backend.Diagnosis{Check: "kerberos", Verdict: "warning", Text: "tickets of alice@LAB.TEST in FILE:/tmp/krb5cc_1000 until 2026-01-02 09:05, renewable until 2026-01-03 09:00, as alice: 5m0s left",
+				Hint: "kinit makes new ones, kinit -R renews them; jobs that run do not need them, what is done from here does"}},
+		"a keytab": {login.Proof{Principal: "etl/edge@LAB.TEST", From: "/etc/etl.keytab", Keytab: true, Real: "etl"}, "etl",
+			backend.Diagnosis{Check: "kerberos", Verdict: "ok", Text: "tickets of etl/edge@LAB.TEST are made with /etc/etl.keytab, as etl"}},
+		"a proxy": {login.Proof{Principal: "gateway@LAB.TEST", From: "/etc/gateway.keytab", Keytab: true, Real: "gateway"}, "alice",
+			backend.Diagnosis{Check: "kerberos", Verdict: "ok", Text: "tickets of gateway@LAB.TEST are made with /etc/gateway.keytab, who acts as gateway for alice"}},
+		"tokens": {login.Proof{From: "/yarn/container_tokens"}, "alice",
+			backend.Diagnosis{Check: "kerberos", Verdict: "ok", Text: "no ticket is needed: tokens of /yarn/container_tokens, as alice"}},
+	} {
+		d := &diagnosis{Backend: New(Config{User: c.user})}
+		d.proven(c.proof, now)
+		if diff := cmp.Diff([]backend.Diagnosis{c.want}, d.out); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
+// What is wrong with a ticket is told with its hint, and nothing else is asked.
+func TestDoctorWithoutATicket(t *testing.T) {
+	for _, err := range []error{kerberos.ErrNoTicket, kerberos.ErrExpired, kerberos.ErrPrincipal, kerberos.ErrKeytab, kerberos.ErrCache, kerberos.ErrConfig} {
+		d := &diagnosis{Backend: New(Config{Denied: fmt.Errorf("FILE:/tmp/krb5cc_1000: %w\nhint: what to do", err)})}
+		if d.proof(time.Now()) {
+			t.Errorf("%v: is no obstacle", err)
+		}
+		want := backend.Diagnosis{Check: "kerberos", Verdict: "failed", Text: "FILE:/tmp/krb5cc_1000: " + err.Error(), Hint: "what to do"}
+		if diff := cmp.Diff([]backend.Diagnosis{want}, d.out); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+	}
+}
