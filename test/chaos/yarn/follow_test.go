@@ -4,7 +4,6 @@ package yarn
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"os/exec"
 	"time"
@@ -24,7 +23,7 @@ type follower struct {
 func (j *journey) follow() *follower {
 	j.t.Helper()
 	f := &follower{done: make(chan struct{})}
-	f.cmd = j.command(context.Background(), "wait", "-o", "json", j.id)
+	f.cmd = j.command(j.life, "wait", "-o", "json", j.id)
 	f.cmd.Stdout, f.cmd.Stderr = &f.out, &f.said
 	if err := f.cmd.Start(); err != nil {
 		j.t.Fatal(err)
@@ -33,7 +32,6 @@ func (j *journey) follow() *follower {
 		defer close(f.done)
 		_ = f.cmd.Wait() // what it says counts
 	})
-	j.t.Cleanup(f.kill) // of a journey that failed
 	return f
 }
 

@@ -4,9 +4,12 @@ package yarn
 
 import (
 	"errors"
+	"slices"
+	"strings"
 	"syscall"
 	"time"
 
+	"github.com/muster-project/muster/hadoop/conf"
 	"github.com/muster-project/muster/plan"
 )
 
@@ -92,13 +95,28 @@ func (j *journey) lose(node string) {
 }
 
 // noticed waits until the ResourceManager has given a node up, which takes as
-// long as it is configured to.
+// long as it is configured to: it looks three times in that while.
 func (j *journey) noticed(node string) {
 	j.t.Helper()
+	begin := time.Now()
 	until(j.t, node+" counts as lost", 200*time.Millisecond, func() bool {
 		states, err := j.cluster.NodeStates(j.t.Context())
 		return err == nil && states[node] == "LOST"
 	})
+	took := time.Since(begin)
+	if most := j.expiry()*4/3 + slack; took > most {
+		j.t.Errorf("%s: counts as lost after %s, want at most %s", node, took, most)
+	}
+	j.t.Logf("%s: was lost at %s and counted so %.1f s later", node, begin.Format(time.TimeOnly), took.Seconds())
+}
+
+// slack is what a busy machine may add to a time that is configured.
+const slack = 20 * time.Second
+
+func (j *journey) expiry() time.Duration {
+	c, err := conf.Load(j.conf)
+	j.can(err)
+	return c.Duration("yarn.nm.liveness-monitor.expiry-interval-ms", 10*time.Minute, time.Millisecond)
 }
 
 func (j *journey) loseCoordinator(string) { j.lose(j.coordinator().node) }
@@ -109,7 +127,18 @@ func (j *journey) loseNode(moment string) {
 		j.lose("nm2")
 		return
 	}
-	j.lose(j.executor(j.victim).node)
+	node := j.executor(j.victim).node
+	j.lose(node)
+	if moment == training {
+		id, err := j.cluster.Node(node)
+		j.can(err)
+		until(j.t, "the journal says that "+id+" was lost", 300*time.Millisecond, func() bool {
+			out, _, err := j.muster("events", j.id)
+			return err == nil && slices.ContainsFunc(strings.Split(out, "\n"), func(line string) bool {
+				return strings.Contains(line, "lost") && strings.Contains(line, id)
+			})
+		})
+	}
 }
 
 // twoCoordinators stops the coordinator's clock, and its node's, until the next
