@@ -7,12 +7,15 @@
 //	hadoop start   --dir DIR NAME [KEY=VALUE…]
 //	hadoop kill    --dir DIR NAME   (also stop, restart, lose, pause, resume)
 //	hadoop wait    --dir DIR        until all daemons are healthy
+//	hadoop active  --dir DIR KIND   which NameNode (nn) or ResourceManager (rm) it is
+//	hadoop failover --dir DIR KIND  makes the other one active
+//	hadoop ticket  --dir DIR USER FILE [LIFETIME]   a Kerberos ticket cache
 //	hadoop versions                 that are tested, the default first
 //	hadoop fetch   [--version V]    downloads the jars
 //	hadoop archive --dir DIR        makes the class-data archive, once the cluster is down
 //
-// "up" prints HADOOP_CONF_DIR=… on standard output when the cluster is healthy,
-// and all else on standard error.
+// "up" prints HADOOP_CONF_DIR=… on standard output when the cluster is healthy, and
+// KRB5_CONFIG=… and KEYTABS=… where it has Kerberos; all else on standard error.
 package main
 
 import (
@@ -56,11 +59,14 @@ var verbs = map[string]func(ctx context.Context, c *lab.Cluster, args []string) 
 			return errors.Join(c.Stop(ctx, name), c.Start(ctx, name, settings(args[1:])...))
 		})
 	},
-	"stop":   one((*lab.Cluster).Stop),
-	"kill":   one((*lab.Cluster).Kill),
-	"lose":   one((*lab.Cluster).Lose),
-	"pause":  one((*lab.Cluster).Pause),
-	"resume": one((*lab.Cluster).Resume),
+	"stop":     one((*lab.Cluster).Stop),
+	"kill":     one((*lab.Cluster).Kill),
+	"lose":     one((*lab.Cluster).Lose),
+	"pause":    one((*lab.Cluster).Pause),
+	"resume":   one((*lab.Cluster).Resume),
+	"active":   told((*lab.Cluster).Active),
+	"failover": told((*lab.Cluster).Failover),
+	"ticket":   ticket,
 }
 
 func run(ctx context.Context, args []string) error {
@@ -133,8 +139,16 @@ func up(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(os.Stdout, "HADOOP_CONF_DIR=%s\n", c.Conf())
-	return err
+	settle(c)
+	return nil
+}
+
+// settle prints what a client's environment must say.
+func settle(c *lab.Cluster) {
+	fmt.Fprintf(os.Stdout, "HADOOP_CONF_DIR=%s\n", c.Conf())
+	if config, keytabs := c.Kerberos(); config != "" {
+		fmt.Fprintf(os.Stdout, "KRB5_CONFIG=%s\nKEYTABS=%s\n", config, keytabs)
+	}
 }
 
 func keep(ctx context.Context, args []string) error {
@@ -205,7 +219,7 @@ func status(ctx context.Context, c *lab.Cluster, _ []string) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(os.Stdout, "HADOOP_CONF_DIR=%s\n", c.Conf())
+	settle(c)
 	for _, d := range all {
 		state := "never started"
 		switch {
@@ -225,6 +239,34 @@ func one(do func(*lab.Cluster, context.Context, string) error) func(context.Cont
 	return func(ctx context.Context, c *lab.Cluster, args []string) error {
 		return named(args, func(name string) error { return do(c, ctx, name) })
 	}
+}
+
+// told is a verb that takes a kind of daemon and names one of them.
+func told(do func(*lab.Cluster, context.Context, string) (string, error)) func(context.Context, *lab.Cluster, []string) error {
+	return func(ctx context.Context, c *lab.Cluster, args []string) error {
+		if len(args) != 1 {
+			return errors.New("which kind of daemon: nn or rm")
+		}
+		name, err := do(c, ctx, args[0])
+		if err == nil {
+			fmt.Fprintln(os.Stdout, name)
+		}
+		return err
+	}
+}
+
+func ticket(ctx context.Context, c *lab.Cluster, args []string) error {
+	if len(args) < 2 || len(args) > 3 {
+		return errors.New("ticket: USER, FILE and perhaps a lifetime such as 90s are wanted")
+	}
+	var life time.Duration
+	if len(args) == 3 {
+		var err error
+		if life, err = time.ParseDuration(args[2]); err != nil {
+			return err
+		}
+	}
+	return c.Ticket(ctx, args[0], args[1], life)
 }
 
 func named(args []string, do func(name string) error) error {

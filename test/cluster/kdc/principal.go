@@ -17,12 +17,6 @@ func (k *KDC) Add(ctx context.Context, principals ...string) error {
 	return k.Admin(ctx, lines...)
 }
 
-// Share adds the keys of a principal to another keytab: a web server's are wanted
-// by each daemon that has one.
-func (k *KDC) Share(ctx context.Context, principal, with string) error {
-	return k.Admin(ctx, "ktadd -norandkey -k "+k.Keytab(with)+" "+principal)
-}
-
 // Admin runs lines of kadmin.local, such as "modprinc -expire 2020-01-01 alice".
 func (k *KDC) Admin(ctx context.Context, lines ...string) error {
 	out, err := k.run(ctx, strings.Join(lines, "\n")+"\n", "kadmin.local", "-r", Realm)

@@ -18,12 +18,17 @@ func (c *Cluster) KillApplications(ctx context.Context) error {
 			} `json:"app"`
 		} `json:"apps"`
 	}
-	if err := c.get(ctx, rmWeb, "/ws/v1/cluster/apps?states=NEW,NEW_SAVING,SUBMITTED,ACCEPTED,RUNNING", &answer); err != nil {
+	name, err := c.Active(ctx, manager)
+	if err != nil {
+		return err
+	}
+	at := port(name, rmWeb)
+	if err := c.get(ctx, at, "/ws/v1/cluster/apps?states=NEW,NEW_SAVING,SUBMITTED,ACCEPTED,RUNNING", &answer); err != nil {
 		return err
 	}
 	var failed []error
 	for _, app := range answer.Apps.App {
-		failed = append(failed, c.web(ctx, http.MethodPut, rmWeb, "/ws/v1/cluster/apps/"+app.ID+"/state?user.name=root",
+		failed = append(failed, c.web(ctx, http.MethodPut, at, "/ws/v1/cluster/apps/"+app.ID+"/state?user.name=root",
 			strings.NewReader(`{"state":"KILLED"}`), nil))
 	}
 	return errors.Join(failed...)

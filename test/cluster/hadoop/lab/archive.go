@@ -16,11 +16,13 @@ import (
 // out. It belongs to one build of Java and to one set of jars, at their paths;
 // Java ignores one that does not fit.
 
-// archiveFor is where the archive of these jars for this Java lies.
-func archiveFor(jars, java string) string {
+// archiveFor is where the archive of these jars, with a stand-in before them or
+// none, for this Java lies.
+func archiveFor(jars, standIn, java string) string {
 	about, _ := os.ReadFile(filepath.Join(java, "release")) // version and build; not every Java has it
 	key := sha256.New()
 	fmt.Fprintf(key, "%s\n%s", java, about)
+	fmt.Fprint(key, standIn)
 	if info, err := os.Stat(filepath.Join(java, "lib", "server", "libjvm.so")); err == nil {
 		fmt.Fprintln(key, info.Size(), info.ModTime().UnixNano())
 	}
@@ -31,7 +33,7 @@ func archiveFor(jars, java string) string {
 // without one, from the names of the classes that its daemons have loaded. The
 // cluster must be down. It does nothing where there is an archive.
 func (c *Cluster) MakeArchive(ctx context.Context) error {
-	path := archiveFor(c.Jars, c.Java)
+	path := archiveFor(c.Jars, c.StandIn, c.Java)
 	if _, err := os.Stat(path); err == nil {
 		return nil
 	}
@@ -51,7 +53,7 @@ func (c *Cluster) MakeArchive(ctx context.Context) error {
 		return err
 	}
 	defer os.Remove(all)
-	jars, err := jarsOf(c.Jars)
+	jars, err := c.classPath()
 	if err != nil {
 		return err
 	}

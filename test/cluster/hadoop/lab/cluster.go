@@ -24,6 +24,7 @@ var Versions = []string{"3.5.0", "3.4.3", "3.3.6"}
 //	conf/          HADOOP_CONF_DIR
 //	logs/          a file for each daemon, and the keeper's
 //	data/ tmp/     what the daemons keep
+//	kdc/           krb5.conf and keytabs/, where there is Kerberos
 //	classes/       names of the classes that each daemon loaded, if asked for
 type Cluster struct {
 	Dir     string            `json:"dir"`
@@ -31,7 +32,8 @@ type Cluster struct {
 	Version string            `json:"version"`
 	Base    int               `json:"base"` // the first of its ports
 	Jars    string            `json:"jars"`
-	Java    string            `json:"java"` // JAVA_HOME
+	StandIn string            `json:"standIn,omitempty"` // a jar that goes before those
+	Java    string            `json:"java"`              // JAVA_HOME
 	Archive string            `json:"archive,omitempty"`
 	Learn   bool              `json:"learn,omitempty"` // list the classes for an archive
 	Set     map[string]string `json:"set,omitempty"`   // more of yarn-site.xml
@@ -47,9 +49,19 @@ func (c *Cluster) path(parts ...string) string {
 // Conf is the cluster's HADOOP_CONF_DIR.
 func (c *Cluster) Conf() string { return c.path("conf") }
 
-// Names lists the daemons: nn, dn, rm, nm1 and so on.
+// Names lists the daemons: nn, dn, rm, nm1 and so on; kdc, zk, nn1, nn2, rm1 and
+// rm2 where the mode has them.
 func (c *Cluster) Names() []string {
-	names := []string{"nn", "dn", "rm"}
+	var names []string
+	if c.secure() {
+		names = append(names, "kdc")
+	}
+	if c.mode().Pairs {
+		names = append(names, "zk")
+	}
+	names = append(names, c.nameNodes()...)
+	names = append(names, "dn")
+	names = append(names, c.managers()...)
 	for n := range c.mode().Nodes {
 		names = append(names, "nm"+strconv.Itoa(n+1))
 	}

@@ -5,7 +5,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 )
 
@@ -32,29 +31,35 @@ var daemons = map[string]daemon{
 	"dn": {"org.apache.hadoop.hdfs.server.datanode.DataNode", "64m"},
 	"rm": {"org.apache.hadoop.yarn.server.resourcemanager.ResourceManager", "160m"},
 	"nm": {"org.apache.hadoop.yarn.server.nodemanager.NodeManager", "80m"},
+	"zk": {"org.apache.zookeeper.server.quorum.QuorumPeerMain", "64m"},
 }
 
 // command returns the arguments, program first, that run the daemon called name.
 func (c *Cluster) command(name string, more []string) ([]string, error) {
-	kind := strings.TrimRight(name, "0123456789")
+	kind, n := split(name)
+	if kind == "kdc" { // the only one that is no JVM
+		return c.realm().Command()
+	}
 	d := daemons[kind]
 	args, err := c.java(d.heap, name)
 	if err != nil {
 		return nil, err
 	}
 	args = append(args, d.class)
-	if kind == "nm" {
-		n, _ := strconv.Atoi(strings.TrimPrefix(name, kind)) // a name of ours
+	switch kind {
+	case "zk":
+		args = append(args, filepath.Join(c.Conf(), "zoo.cfg"))
+	case "nm":
 		args = append(args, c.nodeArgs(n)...)
+	default:
+		args = append(args, instance(name)...)
 	}
 	return append(args, more...), nil
 }
 
-// java returns the command line up to the main class. The class path is the jars
-// by name and in order, the configuration last: an archive only fits a class path
-// that begins with exactly the jars from which it was made.
+// java returns the command line up to the main class.
 func (c *Cluster) java(heap, name string) ([]string, error) {
-	jars, err := jarsOf(c.Jars)
+	jars, err := c.classPath()
 	if err != nil {
 		return nil, err
 	}
@@ -66,6 +71,9 @@ func (c *Cluster) java(heap, name string) ([]string, error) {
 		"-Djava.io.tmpdir=" + c.path("tmp"),
 		"-Djava.net.preferIPv4Stack=true",
 		"-Dlog4j.configuration=file:" + filepath.Join(c.Conf(), "log4j.properties"),
+	}
+	if c.secure() { // Java looks for it in places of its own
+		args = append(args, "-Djava.security.krb5.conf="+c.realm().Config())
 	}
 	if older(c.Version) {
 		args = append(args, "--add-opens=java.base/java.lang=ALL-UNNAMED")
@@ -79,10 +87,29 @@ func (c *Cluster) java(heap, name string) ([]string, error) {
 	return append(args, "-cp", strings.Join(append(jars, c.Conf()), ":")), nil
 }
 
+// classPath is the jars by name and in order; the configuration comes behind them:
+// an archive only fits a class path that begins with exactly the jars from which
+// it was made.
+func (c *Cluster) classPath() ([]string, error) {
+	jars, err := jarsOf(c.Jars)
+	if err == nil && c.StandIn != "" {
+		jars = append([]string{c.StandIn}, jars...)
+	}
+	return jars, err
+}
+
 // environ of the daemon called name. Containers inherit what is here, so it holds
 // nothing that a node of a real cluster would not have.
 func (c *Cluster) environ(name string) []string {
-	return append(slices.Clone(c.Env), "JAVA_HOME="+c.Java, mark(c.Dir, name))
+	env := append(slices.Clone(c.Env), mark(c.Dir, name))
+	if name == "kdc" {
+		return c.realm().Environ(env)
+	}
+	env = append(env, "JAVA_HOME="+c.Java)
+	if config, _ := c.Kerberos(); config != "" { // a real node has /etc/krb5.conf
+		env = append(env, "KRB5_CONFIG="+config)
+	}
+	return env
 }
 
 // jarsOf lists the jars of a folder in the order of their names.

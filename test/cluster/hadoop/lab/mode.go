@@ -12,8 +12,14 @@ type Mode struct {
 	About  string
 	Nodes  []Node
 	Labels map[string]bool // label of nodes → exclusive
-	// Yarn and Capacity add to yarn-site.xml and capacity-scheduler.xml.
-	Yarn, Capacity map[string]string
+	// HDFS, Yarn and Capacity add to hdfs-site.xml, yarn-site.xml and
+	// capacity-scheduler.xml.
+	HDFS, Yarn, Capacity map[string]string
+	// Protection of calls and of file data: privacy or integrity. With one the
+	// cluster has Kerberos, without it everybody is who he says.
+	Protection string
+	// Pairs is for two NameNodes, and two ResourceManagers with a ZooKeeper.
+	Pairs bool
 }
 
 // Node is what one NodeManager declares, which need not be there.
@@ -39,23 +45,32 @@ var modes = map[string]Mode{
 		Capacity: queues,
 	},
 	"preempt": {
-		About:  "capacity, where a queue takes back what others have borrowed from it",
+		About:    "capacity, where a queue takes back what others have borrowed from it",
+		Nodes:    labelled,
+		Labels:   labels,
+		Yarn:     preemption,
+		Capacity: queues,
+	},
+	"secure": {
+		About:  "preempt with Kerberos at privacy, two NameNodes, two ResourceManagers, ZooKeeper, keys and tokens that end within minutes",
 		Nodes:  labelled,
 		Labels: labels,
+		HDFS:   shortHDFS,
+		Yarn:   merged(preemption, short),
+		// Who administers a queue, and who only submits to it, are two people.
+		Capacity:   merged(queues, map[string]string{"root.ml.acl_administer_queue": "carol"}),
+		Protection: "privacy",
+		Pairs:      true,
+	},
+	"integrity": {
+		About: "CapacityScheduler, one queue, 2 nodes without labels, Kerberos at integrity",
+		Nodes: []Node{{4096, 8, 4, ""}, {4096, 8, 0, ""}},
 		Yarn: map[string]string{
-			"yarn.resourcemanager.scheduler.class":          capacityScheduler,
-			"yarn.resourcemanager.scheduler.monitor.enable": "true",
-			"yarn.resourcemanager.scheduler.monitor.policies": "org.apache.hadoop.yarn.server.resourcemanager.monitor.capacity." +
-				"ProportionalCapacityPreemptionPolicy",
-			"yarn.resourcemanager.monitor.capacity.preemption.monitoring_interval": "1000",
-			// Time to save between the warning and the kill; 15 s by default.
-			"yarn.resourcemanager.monitor.capacity.preemption.max_wait_before_kill":           "4000",
-			"yarn.resourcemanager.monitor.capacity.preemption.total_preemption_per_round":     "1.0",
-			"yarn.resourcemanager.monitor.capacity.preemption.natural_termination_factor":     "1.0",
-			"yarn.resourcemanager.monitor.capacity.preemption.max_ignored_over_capacity":      "0.05",
-			"yarn.resourcemanager.monitor.capacity.preemption.intra-queue-preemption.enabled": "false",
+			"yarn.resourcemanager.scheduler.class": capacityScheduler,
+			"yarn.node-labels.enabled":             "false",
 		},
-		Capacity: queues,
+		Capacity:   map[string]string{"root.queues": "default", "root.default.capacity": "100"},
+		Protection: "integrity",
 	},
 	"fair": {
 		About: "FairScheduler, queues default, ml and small, 4 nodes without labels, which it does not have",
@@ -95,6 +110,21 @@ var (
 	labelled = []Node{{4096, 8, 4, ""}, {4096, 8, 4, ""}, {4096, 8, 4, "gpu"}, {4096, 8, 0, "batch"}}
 )
 
+// preemption is for the CapacityScheduler alone.
+var preemption = map[string]string{
+	"yarn.resourcemanager.scheduler.class":          capacityScheduler,
+	"yarn.resourcemanager.scheduler.monitor.enable": "true",
+	"yarn.resourcemanager.scheduler.monitor.policies": "org.apache.hadoop.yarn.server.resourcemanager.monitor.capacity." +
+		"ProportionalCapacityPreemptionPolicy",
+	"yarn.resourcemanager.monitor.capacity.preemption.monitoring_interval": "1000",
+	// Time to save between the warning and the kill; 15 s by default.
+	"yarn.resourcemanager.monitor.capacity.preemption.max_wait_before_kill":           "4000",
+	"yarn.resourcemanager.monitor.capacity.preemption.total_preemption_per_round":     "1.0",
+	"yarn.resourcemanager.monitor.capacity.preemption.natural_termination_factor":     "1.0",
+	"yarn.resourcemanager.monitor.capacity.preemption.max_ignored_over_capacity":      "0.05",
+	"yarn.resourcemanager.monitor.capacity.preemption.intra-queue-preemption.enabled": "false",
+}
+
 // queues of the CapacityScheduler. Rights add up along the path, so the root
 // must grant nobody, which is written as one blank.
 //
@@ -132,6 +162,13 @@ var queues = map[string]string{
 	"root.closed.state":                                          "STOPPED",
 	"root.closed.acl_submit_applications":                        "*",
 	"root.closed.accessible-node-labels":                         " ",
+}
+
+// merged is the union; where both have a key, more's value holds.
+func merged(base, more map[string]string) map[string]string {
+	all := maps.Clone(base)
+	maps.Copy(all, more)
+	return all
 }
 
 // Modes lists the modes, one a line, with what they are.

@@ -10,11 +10,14 @@ import (
 
 // Offsets from a cluster's first port.
 const (
+	kdcPort     = 10
+	zkClient    = 11
 	nnRPC       = 20
 	nnHTTP      = 21
 	dnData      = 22
 	dnHTTP      = 23
 	dnIPC       = 24
+	pair        = 5 // the second of two NameNodes or ResourceManagers has the same ports so much later
 	rmScheduler = 30
 	rmTracker   = 31
 	rmClient    = 32

@@ -5,9 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"net/http"
+	"maps"
 	"os"
+	"slices"
 	"time"
 )
 
@@ -92,14 +92,31 @@ func (c *Cluster) hdfsReady(ctx context.Context) error {
 			return err
 		}
 	}
-	if _, ok := run["nn"]; !ok {
+	active := ""
+	for _, name := range c.nameNodes() {
+		if _, ok := run[name]; !ok {
+			continue
+		}
+		switch state, err := c.nameNodeState(ctx, name); {
+		case err != nil:
+			return err
+		case state == stateActive:
+			active = name
+		case active == "":
+			active = "none"
+		}
+	}
+	switch active {
+	case "": // all are stopped
 		return nil
+	case "none":
+		return errors.New("NameNode: none is active")
 	}
 	var state struct {
 		FSState          string
 		NumLiveDataNodes int
 	}
-	if err := c.bean(ctx, nnHTTP, "NameNode,name=FSNamesystemState", &state); err != nil {
+	if err := c.bean(ctx, port(active, nnHTTP), "NameNode,name=FSNamesystemState", &state); err != nil {
 		return err
 	}
 	if state.FSState != "Operational" || state.NumLiveDataNodes != 1 {
@@ -119,30 +136,46 @@ func (c *Cluster) dataReady(ctx context.Context) error {
 	if err := json.Unmarshal([]byte(info.BPServiceActorInfo), &actors); err != nil {
 		return fmt.Errorf("DataNode: %w", err)
 	}
-	if len(actors) != 1 || actors[0].ActorState != "RUNNING" {
+	registered := 0
+	for _, a := range actors {
+		if a.ActorState == "RUNNING" {
+			registered++
+		}
+	}
+	// Where one NameNode of two is dead, the other is enough.
+	run, err := c.running(ctx)
+	if err != nil {
+		return err
+	}
+	want := 0
+	for _, name := range c.nameNodes() {
+		if _, ok := run[name]; ok {
+			want++
+		}
+	}
+	if registered < want || len(actors) != len(c.nameNodes()) {
 		return fmt.Errorf("DataNode: not registered yet: %+v", actors)
 	}
 	return nil
 }
 
+// rmReady demands an active ResourceManager, and that the other one answers.
 func (c *Cluster) rmReady(ctx context.Context) error {
 	run, err := c.running(ctx)
 	if err != nil {
 		return err
 	}
-	if _, ok := run["rm"]; !ok {
-		return nil
+	states := map[string]string{}
+	for _, name := range c.managers() {
+		if _, ok := run[name]; !ok {
+			continue
+		}
+		if states[name], err = c.managerState(ctx, name); err != nil {
+			return err
+		}
 	}
-	var answer struct {
-		Info struct {
-			State string `json:"haState"`
-		} `json:"clusterInfo"`
-	}
-	if err := c.get(ctx, rmWeb, "/ws/v1/cluster/info", &answer); err != nil {
-		return err
-	}
-	if answer.Info.State != "ACTIVE" {
-		return fmt.Errorf("ResourceManager: %s", answer.Info.State)
+	if len(states) > 0 && !slices.Contains(slices.Collect(maps.Values(states)), "ACTIVE") {
+		return fmt.Errorf("ResourceManager: none is active: %v", states)
 	}
 	return nil
 }
@@ -154,7 +187,7 @@ func (c *Cluster) nodesReady(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if _, ok := run["rm"]; !ok {
+	if !slices.ContainsFunc(c.managers(), func(name string) bool { _, ok := run[name]; return ok }) {
 		return nil
 	}
 	var answer struct {
@@ -166,7 +199,7 @@ func (c *Cluster) nodesReady(ctx context.Context) error {
 			} `json:"node"`
 		} `json:"nodes"`
 	}
-	if err := c.get(ctx, rmWeb, "/ws/v1/cluster/nodes", &answer); err != nil {
+	if err := c.manager(ctx, "/ws/v1/cluster/nodes", &answer); err != nil {
 		return err
 	}
 	heard := map[string]int64{}
@@ -179,58 +212,6 @@ func (c *Cluster) nodesReady(ctx context.Context) error {
 		if id, err := c.Node(name); err == nil && heard[id] < d.Since.UnixMilli() {
 			return fmt.Errorf("%s: not registered yet", name)
 		}
-	}
-	return nil
-}
-
-// bean asks a daemon of HDFS for one of its JMX beans.
-func (c *Cluster) bean(ctx context.Context, port int, name string, bean any) error {
-	var answer struct {
-		Beans []json.RawMessage `json:"beans"`
-	}
-	if err := c.get(ctx, port, "/jmx?qry=Hadoop:service="+name, &answer); err != nil {
-		return err
-	}
-	if len(answer.Beans) != 1 {
-		return fmt.Errorf("%s: no such bean yet", name)
-	}
-	return json.Unmarshal(answer.Beans[0], bean)
-}
-
-// get asks one of the cluster's web ports, where everybody is root.
-func (c *Cluster) get(ctx context.Context, port int, path string, answer any) error {
-	return c.web(ctx, http.MethodGet, port, path, nil, answer)
-}
-
-func (c *Cluster) web(ctx context.Context, method string, port int, path string, body io.Reader, answer any) error {
-	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
-	defer cancel()
-	url := "http://" + address(c.Base, port) + path
-	r, err := http.NewRequestWithContext(ctx, method, url, body)
-	if err != nil {
-		return err
-	}
-	r.Header.Set("Accept", "application/json")
-	if body != nil {
-		r.Header.Set("Content-Type", "application/json")
-	}
-	got, err := http.DefaultClient.Do(r)
-	if err != nil {
-		return err
-	}
-	defer got.Body.Close()
-	data, err := io.ReadAll(got.Body)
-	if err != nil {
-		return fmt.Errorf("%s: %w", url, err)
-	}
-	if got.StatusCode/100 != 2 {
-		return fmt.Errorf("%s %s: %s: %.300s", method, url, got.Status, data)
-	}
-	if answer == nil {
-		return nil
-	}
-	if err := json.Unmarshal(data, answer); err != nil {
-		return fmt.Errorf("%s: %w", url, err)
 	}
 	return nil
 }

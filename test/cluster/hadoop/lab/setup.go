@@ -11,15 +11,19 @@ import (
 	"strings"
 )
 
-// users have a home on HDFS. Anybody may call himself one of them.
+// users have a home on HDFS where anybody may call himself one of them.
 var users = []string{"root", "alice", "bob"}
 
 // makeFolders makes what a new HDFS needs. Over WebHDFS, since each Java command
 // would take seconds.
 func (c *Cluster) makeFolders(ctx context.Context) error {
+	name, err := c.Active(ctx, nameNode)
+	if err != nil {
+		return err
+	}
 	put := func(path string, query url.Values) error {
-		query.Set("user.name", "root")
-		return c.web(ctx, http.MethodPut, nnHTTP, "/webhdfs/v1"+path+"?"+query.Encode(), nil, nil)
+		query.Set("user.name", "root") // which Kerberos proves, where it is asked for
+		return c.web(ctx, http.MethodPut, port(name, nnHTTP), "/webhdfs/v1"+path+"?"+query.Encode(), nil, nil)
 	}
 	mkdir := func(path, mode string) error {
 		return put(path, url.Values{"op": {"MKDIRS"}, "permission": {mode}})
@@ -29,7 +33,7 @@ func (c *Cluster) makeFolders(ctx context.Context) error {
 			return err
 		}
 	}
-	for _, user := range users {
+	for _, user := range c.Users() {
 		home := "/user/" + user
 		if err := mkdir(home, "755"); err != nil {
 			return err
@@ -66,12 +70,16 @@ func (c *Cluster) setLabels(ctx context.Context) error {
 			nodes.Nodes = append(nodes.Nodes, labelled{id, []string{node.Label}})
 		}
 	}
+	name, err := c.Active(ctx, manager)
+	if err != nil {
+		return err
+	}
 	post := func(path string, body any) error {
 		data, err := json.Marshal(body)
 		if err != nil {
 			return err
 		}
-		return c.web(ctx, http.MethodPost, rmWeb, "/ws/v1/cluster/"+path+"?user.name=root", strings.NewReader(string(data)), nil)
+		return c.web(ctx, http.MethodPost, port(name, rmWeb), "/ws/v1/cluster/"+path+"?user.name=root", strings.NewReader(string(data)), nil)
 	}
 	if err := post("add-node-labels", known); err != nil {
 		return err

@@ -30,6 +30,9 @@ func (c *Cluster) writeConf() error {
 		"log4j.properties":   logging,
 		"fair-scheduler.xml": fairQueues,
 	}
+	if c.mode().Pairs {
+		files["zoo.cfg"] = c.zooKeeper()
+	}
 	if c.mode().Capacity != nil {
 		files["capacity-scheduler.xml"] = site(c.capacity())
 	}
@@ -65,23 +68,29 @@ func site(properties map[string]string) []byte {
 }
 
 func (c *Cluster) core() map[string]string {
-	return map[string]string{
+	p := map[string]string{
 		"fs.defaultFS":                      "hdfs://" + address(c.Base, nnRPC),
 		"hadoop.tmp.dir":                    c.path("data", "tmp"),
 		"hadoop.http.staticuser.user":       "root", // lets plain REST administer
 		"ipc.client.connect.retry.interval": "300",
 		"ipc.client.connect.max.retries":    "20",
-		"hadoop.proxyuser.root.hosts":       "*",
-		"hadoop.proxyuser.root.groups":      "*",
 	}
+	if c.mode().Pairs {
+		p["fs.defaultFS"] = "hdfs://" + nameservice
+	}
+	if c.secure() {
+		maps.Copy(p, c.secureCore())
+	} else {
+		p["hadoop.proxyuser.root.hosts"] = "*"
+		p["hadoop.proxyuser.root.groups"] = "*"
+	}
+	return p
 }
 
 func (c *Cluster) hdfs() map[string]string {
-	return map[string]string{
+	p := map[string]string{
 		"dfs.replication":                                           "1",
-		"dfs.namenode.name.dir":                                     "file://" + c.path("data", "nn"),
 		"dfs.datanode.data.dir":                                     "file://" + c.path("data", "dn"),
-		"dfs.namenode.http-address":                                 address(c.Base, nnHTTP),
 		"dfs.datanode.hostname":                                     "localhost",
 		"dfs.datanode.address":                                      address(c.Base, dnData),
 		"dfs.datanode.http.address":                                 address(c.Base, dnHTTP),
@@ -94,17 +103,21 @@ func (c *Cluster) hdfs() map[string]string {
 		"dfs.namenode.fs-limits.min-block-size":                     "4096",
 		"dfs.client.block.write.replace-datanode-on-failure.policy": "NEVER", // there is no other
 	}
+	if c.mode().Pairs {
+		maps.Copy(p, c.pairedHDFS())
+	} else {
+		p["dfs.namenode.name.dir"] = "file://" + c.path("data", "nn")
+		p["dfs.namenode.http-address"] = address(c.Base, nnHTTP)
+	}
+	if c.secure() {
+		maps.Copy(p, c.secureHDFS())
+	}
+	maps.Copy(p, c.mode().HDFS)
+	return p
 }
 
 func (c *Cluster) yarn() map[string]string {
 	p := map[string]string{
-		"yarn.resourcemanager.hostname":                 "localhost",
-		"yarn.resourcemanager.address":                  address(c.Base, rmClient),
-		"yarn.resourcemanager.scheduler.address":        address(c.Base, rmScheduler),
-		"yarn.resourcemanager.resource-tracker.address": address(c.Base, rmTracker),
-		"yarn.resourcemanager.admin.address":            address(c.Base, rmAdmin),
-		"yarn.resourcemanager.webapp.address":           address(c.Base, rmWeb),
-
 		"yarn.scheduler.minimum-allocation-mb":     "64",
 		"yarn.scheduler.maximum-allocation-mb":     "4096",
 		"yarn.scheduler.maximum-allocation-vcores": "8",
@@ -129,8 +142,6 @@ func (c *Cluster) yarn() map[string]string {
 		"yarn.resourcemanager.recovery.enabled":                            "true",
 		"yarn.resourcemanager.work-preserving-recovery.enabled":            "true",
 		"yarn.resourcemanager.work-preserving-recovery.scheduling-wait-ms": "1000",
-		"yarn.resourcemanager.store.class":                                 "org.apache.hadoop.yarn.server.resourcemanager.recovery.LeveldbRMStateStore",
-		"yarn.resourcemanager.leveldb-state-store.path":                    c.path("data", "rm"),
 		"yarn.nodemanager.recovery.enabled":                                "true",
 		"yarn.nodemanager.recovery.supervised":                             "true",
 		"yarn.node-labels.enabled":                                         "true",
@@ -151,12 +162,33 @@ func (c *Cluster) yarn() map[string]string {
 		"yarn.nodemanager.remote-app-log-dir": "/app-logs",
 		"yarn.log-aggregation.retain-seconds": "86400",
 	}
+	if c.mode().Pairs {
+		maps.Copy(p, c.pairedYarn())
+	} else {
+		maps.Copy(p, c.singleYarn())
+	}
+	if c.secure() {
+		maps.Copy(p, c.secureYarn())
+	}
 	maps.Copy(p, c.mode().Yarn)
 	if file, ok := p["yarn.scheduler.fair.allocation.file"]; ok {
 		p["yarn.scheduler.fair.allocation.file"] = filepath.Join(c.Conf(), file)
 	}
 	maps.Copy(p, c.Set)
 	return p
+}
+
+func (c *Cluster) singleYarn() map[string]string {
+	return map[string]string{
+		"yarn.resourcemanager.hostname":                 "localhost",
+		"yarn.resourcemanager.address":                  address(c.Base, rmClient),
+		"yarn.resourcemanager.scheduler.address":        address(c.Base, rmScheduler),
+		"yarn.resourcemanager.resource-tracker.address": address(c.Base, rmTracker),
+		"yarn.resourcemanager.admin.address":            address(c.Base, rmAdmin),
+		"yarn.resourcemanager.webapp.address":           address(c.Base, rmWeb),
+		"yarn.resourcemanager.store.class":              "org.apache.hadoop.yarn.server.resourcemanager.recovery.LeveldbRMStateStore",
+		"yarn.resourcemanager.leveldb-state-store.path": c.path("data", "rm"),
+	}
 }
 
 func (c *Cluster) capacity() map[string]string {

@@ -51,7 +51,12 @@ func Up(ctx context.Context, o Options) (*Cluster, error) {
 	if c.Jars, err = Jars(ctx, o.Cache, o.Version, o.Out); err != nil {
 		return nil, err
 	}
-	if path := archiveFor(c.Jars, c.Java); exists(path) {
+	if c.secure() {
+		if c.StandIn, err = standIn(ctx, o.Cache, c.Jars, c.Java); err != nil {
+			return nil, err
+		}
+	}
+	if path := archiveFor(c.Jars, c.StandIn, c.Java); exists(path) {
 		c.Archive = path
 	} else {
 		c.Learn = true
@@ -132,10 +137,16 @@ func (u *up) keep(ctx context.Context, command []string, held net.Listener) erro
 }
 
 // start starts the daemons all at once and lets them find each other. Only the
-// NameNode waits for the formatting.
+// NameNodes wait for the formatting, and all for the KDC.
 func (u *up) start(ctx context.Context) error {
+	if u.secure() {
+		if err := errors.Join(u.makeRealm(ctx), u.Start(ctx, "kdc"), u.await(ctx, u.realm().Ready)); err != nil {
+			return err
+		}
+		u.told("KDC with principals and keytabs")
+	}
 	for _, name := range u.Names() {
-		if name == "nn" {
+		if kind, _ := split(name); kind == "nn" || kind == "kdc" {
 			continue
 		}
 		if err := u.Start(ctx, name); err != nil {
@@ -146,23 +157,22 @@ func (u *up) start(ctx context.Context) error {
 		return err
 	}
 	u.told("HDFS formatted")
-	if err := u.Start(ctx, "nn"); err != nil {
-		return err
+	for _, name := range u.nameNodes() {
+		if err := u.Start(ctx, name); err != nil {
+			return err
+		}
 	}
-	steps := []struct {
-		what string
-		do   func(context.Context) error
-	}{
+	steps := []step{
 		{"NameNode, DataNode", u.waitFor(u.hdfsReady)},
 		{"ResourceManager", u.waitFor(u.rmReady)},
 		{fmt.Sprintf("%d NodeManagers", len(u.mode().Nodes)), u.waitFor(u.nodesReady)},
 		{"folders and homes on HDFS", u.makeFolders},
 	}
+	if u.mode().Pairs {
+		steps = slices.Insert(steps, 0, step{u.nameNodes()[0] + " active", u.waitFor(u.promote)})
+	}
 	if len(u.mode().Labels) > 0 {
-		steps = append(steps, struct {
-			what string
-			do   func(context.Context) error
-		}{"node labels", u.setLabels})
+		steps = append(steps, step{"node labels", u.setLabels})
 	}
 	for _, step := range steps {
 		if err := step.do(ctx); err != nil {
@@ -173,19 +183,31 @@ func (u *up) start(ctx context.Context) error {
 	return u.alive(ctx)
 }
 
+type step struct {
+	what string
+	do   func(context.Context) error
+}
+
 func (u *up) waitFor(check func(context.Context) error) func(context.Context) error {
 	return func(ctx context.Context) error { return u.await(ctx, check) }
 }
 
+// format makes an empty file system. The second of two NameNodes gets a copy.
 func (u *up) format(ctx context.Context) error {
-	args, err := u.command("nn", []string{"-format", "-nonInteractive"})
+	names := u.nameNodes()
+	args, err := u.command(names[0], []string{"-format", "-nonInteractive"})
 	if err != nil {
 		return err
 	}
 	cmd := exec.CommandContext(ctx, args[0], args[1:]...)
-	cmd.Env, cmd.Dir = u.environ("nn"), u.path("tmp")
+	cmd.Env, cmd.Dir = u.environ(names[0]), u.path("tmp")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("NameNode -format: %w\n%s", err, tail(string(out), 10))
+	}
+	for _, name := range names[1:] {
+		if err := os.CopyFS(u.path("data", name), os.DirFS(u.path("data", names[0]))); err != nil {
+			return err
+		}
 	}
 	return nil
 }

@@ -1,0 +1,124 @@
+package lab
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+)
+
+// kinds of daemons of which one is active.
+const (
+	nameNode = "nn"
+	manager  = "rm"
+)
+
+// Active says which daemon of a kind, nn or rm, is the active one.
+func (c *Cluster) Active(ctx context.Context, kind string) (string, error) {
+	state, active := c.nameNodeState, stateActive
+	switch kind {
+	case nameNode:
+	case manager:
+		state, active = c.managerState, "ACTIVE"
+	default:
+		return "", fmt.Errorf("%s: is neither %s nor %s", kind, nameNode, manager)
+	}
+	names := c.kind(kind)
+	if len(names) == 1 {
+		return names[0], nil
+	}
+	run, err := c.running(ctx)
+	if err != nil {
+		return "", err
+	}
+	var failed []error
+	for _, name := range names {
+		if _, ok := run[name]; !ok {
+			failed = append(failed, fmt.Errorf("%s: does not run", name))
+			continue
+		}
+		switch is, err := state(ctx, name); {
+		case err != nil:
+			failed = append(failed, err)
+		case is == active:
+			return name, nil
+		default:
+			failed = append(failed, fmt.Errorf("%s: %s", name, is))
+		}
+	}
+	return "", fmt.Errorf("%s: none is active: %w", kind, errors.Join(failed...))
+}
+
+// nameNodeState is active or standby.
+func (c *Cluster) nameNodeState(ctx context.Context, name string) (string, error) {
+	var status struct{ State string }
+	err := c.bean(ctx, port(name, nnHTTP), "NameNode,name=NameNodeStatus", &status)
+	return status.State, err
+}
+
+// managerState is ACTIVE, STANDBY or another state of a ResourceManager.
+func (c *Cluster) managerState(ctx context.Context, name string) (string, error) {
+	var answer struct {
+		Info struct {
+			State string `json:"haState"`
+		} `json:"clusterInfo"`
+	}
+	err := c.get(ctx, port(name, rmWeb), "/ws/v1/cluster/info", &answer)
+	return answer.Info.State, err
+}
+
+// Failover makes the other NameNode or ResourceManager of a pair the active one,
+// and returns its name. Who is dead stays dead; a NameNode that does not step back
+// is killed first, since two that write the same edits would ruin them.
+func (c *Cluster) Failover(ctx context.Context, kind string) (string, error) {
+	names := c.kind(kind)
+	if len(names) != 2 || kind != nameNode && kind != manager {
+		return "", fmt.Errorf("%s: there is no pair of them", kind)
+	}
+	old, err := c.Active(ctx, kind)
+	if err != nil && kind == manager {
+		return "", err // ZooKeeper is about to elect one
+	}
+	if kind == nameNode {
+		return c.failoverNameNode(ctx, old)
+	}
+	if err := errors.Join(c.Kill(ctx, old), c.await(ctx, c.rmReady), c.Start(ctx, old)); err != nil {
+		return "", err
+	}
+	return c.Active(ctx, kind)
+}
+
+// failoverNameNode is told which NameNode was active, or none if it is dead.
+func (c *Cluster) failoverNameNode(ctx context.Context, old string) (string, error) {
+	run, err := c.running(ctx)
+	if err != nil {
+		return "", err
+	}
+	if old == "" { // it is dead, or does not answer
+		for _, name := range c.nameNodes() {
+			if _, ok := run[name]; !ok {
+				old = name
+			}
+		}
+	}
+	if old == "" {
+		return "", errors.New("nn: both run, and none says that it is active")
+	}
+	next := c.nameNodes()[1-slices.Index(c.nameNodes(), old)]
+	if _, ok := run[next]; !ok {
+		return "", fmt.Errorf("%s: does not run", next)
+	}
+	if _, ok := run[old]; ok {
+		if err := c.transition(ctx, old, stateStandby); err != nil {
+			if err := c.Kill(ctx, old); err != nil {
+				return "", err
+			}
+		}
+	}
+	return next, c.await(ctx, func(ctx context.Context) error { return c.transition(ctx, next, stateActive) })
+}
+
+// promote makes the first NameNode of a new cluster active.
+func (c *Cluster) promote(ctx context.Context) error {
+	return c.transition(ctx, c.nameNodes()[0], stateActive)
+}

@@ -1,0 +1,107 @@
+package lab
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"time"
+
+	"github.com/jcmturner/gokrb5/v8/client"
+	"github.com/jcmturner/gokrb5/v8/config"
+	"github.com/jcmturner/gokrb5/v8/keytab"
+	"github.com/jcmturner/gokrb5/v8/spnego"
+
+	"github.com/muster-project/muster/test/cluster/kdc"
+)
+
+// bean asks a daemon of HDFS for one of its JMX beans.
+func (c *Cluster) bean(ctx context.Context, port int, name string, bean any) error {
+	var answer struct {
+		Beans []json.RawMessage `json:"beans"`
+	}
+	if err := c.get(ctx, port, "/jmx?qry=Hadoop:service="+name, &answer); err != nil {
+		return err
+	}
+	if len(answer.Beans) != 1 {
+		return fmt.Errorf("%s: no such bean yet", name)
+	}
+	return json.Unmarshal(answer.Beans[0], bean)
+}
+
+// manager asks the active ResourceManager.
+func (c *Cluster) manager(ctx context.Context, path string, answer any) error {
+	active, err := c.Active(ctx, "rm")
+	if err != nil {
+		return err
+	}
+	return c.get(ctx, port(active, rmWeb), path, answer)
+}
+
+// get asks one of the cluster's web ports as root, which everybody may call
+// himself where there is no Kerberos.
+func (c *Cluster) get(ctx context.Context, port int, path string, answer any) error {
+	return c.web(ctx, http.MethodGet, port, path, nil, answer)
+}
+
+func (c *Cluster) web(ctx context.Context, method string, port int, path string, body io.Reader, answer any) error {
+	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
+	defer cancel()
+	url := "http://" + address(c.Base, port) + path
+	r, err := http.NewRequestWithContext(ctx, method, url, body)
+	if err != nil {
+		return err
+	}
+	r.Header.Set("Accept", "application/json")
+	if body != nil {
+		r.Header.Set("Content-Type", "application/json")
+	}
+	if c.secure() {
+		proven, err := c.prove(r)
+		if err != nil {
+			return err
+		}
+		defer proven()
+	}
+	got, err := http.DefaultClient.Do(r)
+	if err != nil {
+		return err
+	}
+	defer got.Body.Close()
+	data, err := io.ReadAll(got.Body)
+	if err != nil {
+		return fmt.Errorf("%s: %w", url, err)
+	}
+	if got.StatusCode/100 != 2 {
+		return fmt.Errorf("%s %s: %s: %.300s", method, url, got.Status, data)
+	}
+	if answer == nil {
+		return nil
+	}
+	if err := json.Unmarshal(data, answer); err != nil {
+		return fmt.Errorf("%s: %w", url, err)
+	}
+	return nil
+}
+
+// prove adds to a request the proof that it is root's. It uses none of our own
+// code for Kerberos: a fault there must not look like one of the cluster. The
+// function that it returns forgets the tickets.
+func (c *Cluster) prove(r *http.Request) (func(), error) {
+	settings, err := config.Load(c.realm().Config())
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", c.realm().Config(), err)
+	}
+	path := c.keytab("root")
+	keys, err := keytab.Load(path)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	root := client.NewWithKeytab("root", kdc.Realm, keys, settings)
+	if err := spnego.SetSPNEGOHeader(root, r, "HTTP/localhost"); err != nil {
+		root.Destroy()
+		return nil, fmt.Errorf("root: no ticket: %w", err)
+	}
+	return root.Destroy, nil
+}
