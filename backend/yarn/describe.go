@@ -128,5 +128,5 @@ func begins(key string, prefixes ...string) bool {
 // secret says that a key holds a secret, or says where on a server one lies:
 // jobs get neither.
 func secret(key string) bool {
-	return slices.ContainsFunc([]string{"password", "keytab", "secret", "credential"}, func(word string) bool { return strings.Contains(key, word) })
+	return slices.ContainsFunc([]string{"password", "keytab", "secret", "credential", "zk-auth"}, func(word string) bool { return strings.Contains(key, word) })
 }

@@ -34,8 +34,9 @@ func (b *Backend) Diagnose(ctx context.Context) []backend.Diagnosis {
 	if !d.configuration() {
 		return d.out
 	}
+	proven := d.proof(time.Now())
 	reached := d.reach(ctx)
-	if !d.proof(time.Now()) {
+	if !proven {
 		return d.out
 	}
 	if err := b.connect(); err != nil {
