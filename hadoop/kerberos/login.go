@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/jcmturner/gokrb5/v8/iana/flags"
@@ -237,4 +238,15 @@ func (l *Login) fresh(ctx context.Context, now time.Time) (*ticket, error) {
 		return l.exchange().next(ctx, l.tgt, tgs(l.client.realm, l.client.realm), flags.Renew)
 	}
 	return l.tgt, nil
+}
+
+// From names the keytab, or the ticket cache as FILE:… or DIR:….
+func (l *Login) From() string {
+	switch {
+	case l.keys != nil:
+		return l.keys.path
+	case strings.HasPrefix(l.cache, "/"):
+		return "FILE:" + l.cache
+	}
+	return l.cache
 }

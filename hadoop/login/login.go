@@ -1,10 +1,18 @@
 package login
 
 import (
+	"cmp"
 	"context"
+	"errors"
+	"fmt"
 	"net/http"
+	"os/user"
+	"strings"
+	"time"
 
 	"github.com/muster-project/muster/hadoop/conf"
+	"github.com/muster-project/muster/hadoop/hdfs"
+	"github.com/muster-project/muster/hadoop/kerberos"
 	"github.com/muster-project/muster/hadoop/rpc"
 	"github.com/muster-project/muster/hadoop/token"
 )
@@ -23,27 +31,226 @@ type Options struct {
 type Auth = func(context.Context) (rpc.Auth, error)
 
 // Login is one caller of one cluster.
-type Login struct{ user string }
+type Login struct {
+	conf     *conf.Conf
+	secure   bool
+	user     string             // who acts, by its short name
+	real     string             // who proves it, if that is somebody else
+	source   kerberos.Source    // where Kerberos comes from
+	kerberos *kerberos.Login    // nil: tokens alone
+	tokens   *token.Credentials // nil: none
+	file     string             // where they are from; may be empty
+	fallback bool
+	http     *http.Client
+}
 
-// New finds out how the cluster wants to be called.
-func New(c *conf.Conf, o Options) (*Login, error) { return &Login{user: o.User}, nil }
+const (
+	keyAuthentication = "hadoop.security.authentication"
+	keyRules          = "hadoop.security.auth_to_local"
+	keyFallback       = "ipc.client.fallback-to-simple-auth-allowed"
+	keyNameNode       = "dfs.namenode.kerberos.principal"
+	keyRM             = "yarn.resourcemanager.principal"
+	envTokens         = "HADOOP_TOKEN_FILE_LOCATION"
+)
+
+// ErrNoProof says that a cluster wants a proof and there is none that can be used.
+var ErrNoProof = errors.New("this cluster asks for Kerberos, and there is neither a usable ticket nor a keytab nor a token")
+
+// ErrUser says that somebody cannot act as whom he wants to.
+var ErrUser = errors.New("cannot act as this user")
+
+// New finds out how the cluster wants to be called, and whether that can be done:
+// files are read, and nobody is asked.
+func New(c *conf.Conf, o Options) (*Login, error) {
+	if o.Getenv == nil {
+		o.Getenv = func(string) string { return "" }
+	}
+	l := &Login{conf: c, secure: strings.EqualFold(c.String(keyAuthentication, "simple"), "kerberos"), fallback: c.Bool(keyFallback, false)}
+	if !l.secure {
+		l.user = believed(o)
+		return l, nil
+	}
+	if err := l.readTokens(o); err != nil {
+		return nil, err
+	}
+	l.source = kerberos.Source{Keytab: o.Keytab, Principal: o.Principal, Cache: o.Cache, Getenv: o.Getenv}
+	var err error
+	if l.kerberos, err = kerberos.Open(l.source); err != nil {
+		l.kerberos = nil
+		if l.tokens == nil || o.Keytab != "" || o.Cache != "" {
+			return nil, denied(c, err)
+		}
+	}
+	if err := l.whoActs(o.User); err != nil {
+		return nil, err
+	}
+	l.http = l.client()
+	return l, nil
+}
+
+// denied says that it is the cluster that wants Kerberos, before what is wrong
+// with it.
+func denied(c *conf.Conf, err error) error {
+	what := keyAuthentication + ": kerberos (" + c.Origin(keyAuthentication) + ")"
+	if errors.Is(err, kerberos.ErrNoTicket) || errors.Is(err, kerberos.ErrExpired) {
+		return fmt.Errorf("%s: %w: %w", what, ErrNoProof, err)
+	}
+	return fmt.Errorf("%s: %w", what, err)
+}
+
+// believed is who calls a cluster that takes everybody's word.
+func believed(o Options) string {
+	if name := cmp.Or(o.User, o.Getenv("HADOOP_USER_NAME")); name != "" {
+		return name
+	}
+	if u, err := user.Current(); err == nil {
+		return u.Username
+	}
+	return ""
+}
+
+// readTokens takes the tokens that the caller has, or those of the file that its
+// environment names.
+func (l *Login) readTokens(o Options) error {
+	l.tokens = o.Tokens
+	if path := o.Getenv(envTokens); l.tokens == nil && path != "" {
+		var err error
+		if l.tokens, err = token.Load(path); err != nil {
+			return fmt.Errorf("%s: %w", envTokens, err)
+		}
+		l.file = path
+	}
+	if l.tokens != nil && len(l.tokens.Tokens) == 0 {
+		l.tokens = nil
+	}
+	return nil
+}
+
+// whoActs finds the short names of who proves it and of who acts.
+func (l *Login) whoActs(wanted string) error {
+	proven := ""
+	switch {
+	case l.kerberos != nil:
+		var err error
+		if proven, err = l.short(l.kerberos.Principal()); err != nil {
+			return err
+		}
+	case l.tokens.ByKind(token.KindHDFS) != nil:
+		id, err := token.ParseHDFS(l.tokens.ByKind(token.KindHDFS))
+		if err != nil {
+			return err
+		}
+		// The rules may be a cluster's own: then the name is what is in the token.
+		if proven, err = l.short(id.Owner); err != nil {
+			proven, _, _ = strings.Cut(id.Owner, "@")
+		}
+	default:
+		proven = wanted
+	}
+	l.user = cmp.Or(wanted, proven)
+	if l.user != proven && l.kerberos == nil {
+		return fmt.Errorf("%s: %w: the tokens are %s's\nhint: only with Kerberos one can act for another", l.user, ErrUser, proven)
+	}
+	if l.user != proven {
+		l.real = l.kerberos.Principal()
+	}
+	return nil
+}
+
+// short is a principal's user name by the cluster's rules.
+func (l *Login) short(principal string) (string, error) {
+	realm := ""
+	if l.kerberos != nil {
+		realm = l.kerberos.DefaultRealm()
+	}
+	rules, err := kerberos.ParseRules(l.conf.String(keyRules, "DEFAULT"), l.conf.String(keyRules+".mechanism", "hadoop"), realm)
+	if err == nil {
+		var name string
+		if name, err = rules.Short(principal); err == nil {
+			return name, nil
+		}
+	}
+	return "", fmt.Errorf("%w (%s)", err, cmp.Or(l.conf.Origin(keyRules), "default"))
+}
 
 // User is the short name of who acts.
 func (l *Login) User() string { return l.user }
 
 // Secure tells that the cluster wants a proof.
-func (l *Login) Secure() bool { return false }
-
-// NameNode is how the NameNodes of a file system are called.
-func (l *Login) NameNode(fs conf.Filesystem) Auth { return l.simple }
-
-// RM is how the ResourceManager is called by clients.
-func (l *Login) RM() Auth { return l.simple }
-
-// HTTP is a client that proves who calls over HTTP, nil where none is wanted.
-func (l *Login) HTTP() *http.Client { return nil }
+func (l *Login) Secure() bool { return l.secure }
 
 // Close forgets tickets and ends idle connections.
-func (l *Login) Close() error { return nil }
+func (l *Login) Close() error {
+	if l.http != nil {
+		l.http.CloseIdleConnections()
+	}
+	if l.kerberos != nil {
+		return l.kerberos.Close()
+	}
+	return nil
+}
 
-func (l *Login) simple(context.Context) (rpc.Auth, error) { return rpc.Auth{User: l.user}, nil }
+// NameNode is how the NameNodes of a file system are called: by a token of that
+// file system if there is one, else by Kerberos.
+func (l *Login) NameNode(fs conf.Filesystem) Auth {
+	return l.auth(keyNameNode, func(ctx context.Context) *token.Token { return hdfs.TokenFor(ctx, fs, l.tokens) })
+}
+
+// RM is how the ResourceManager is called by clients.
+func (l *Login) RM() Auth { return l.auth(keyRM, l.rmToken) }
+
+func (l *Login) auth(key string, find func(context.Context) *token.Token) Auth {
+	if !l.secure {
+		return func(context.Context) (rpc.Auth, error) { return rpc.Auth{User: l.user}, nil }
+	}
+	pattern := cmp.Or(l.conf.String(key+".pattern", ""), l.conf.String(key, ""))
+	return func(ctx context.Context) (rpc.Auth, error) {
+		a := rpc.Auth{Token: find(ctx), Fallback: l.fallback}
+		if l.kerberos == nil && a.Token == nil {
+			return a, fmt.Errorf("%s: %w: the tokens of %s are for other services", key, ErrNoProof, cmp.Or(l.file, "the caller"))
+		}
+		if l.kerberos == nil {
+			return a, nil
+		}
+		if l.real != "" {
+			a.User, a.RealUser = l.user, l.real
+		}
+		if pattern != "" {
+			a.Kerberos = l.kerberos.Service(pattern)
+		} else if a.Token == nil {
+			_, err := l.conf.Find(key)
+			return a, fmt.Errorf("%w\nhint: it names the service's principal, such as %s/_HOST@%s; copy the cluster's site files", err, serviceName[key], l.kerberos.Realm())
+		}
+		return a, nil
+	}
+}
+
+var serviceName = map[string]string{keyNameNode: "nn", keyRM: "rm"}
+
+// Proof is what a caller proves with who it is.
+type Proof struct {
+	Principal string    // user@REALM; empty where a name is believed, or tokens are shown
+	From      string    // the keytab's path, the ticket cache's (FILE:…), or the token file's
+	Keytab    bool      // From is a keytab, so tickets are made anew
+	Expires   time.Time // of the ticket; zero for a keytab
+	Renewable time.Time // until when it can be renewed; zero: it cannot
+	Real      string    // the principal's short name; differs from User for a proxy
+}
+
+// Proof tells what the caller proves with; a ticket cache is read anew for it.
+func (l *Login) Proof() (Proof, error) {
+	if l.kerberos == nil {
+		return Proof{From: l.file}, nil
+	}
+	now, err := kerberos.Open(l.source)
+	if err != nil {
+		return Proof{}, denied(l.conf, err)
+	}
+	defer now.Close()
+	p := Proof{Principal: now.Principal(), From: now.From(), Keytab: l.source.Keytab != "", Expires: now.Expires(), Renewable: now.Renewable()}
+	p.Real, err = l.short(p.Principal)
+	return p, err
+}
+
+// Tokens are those that the caller came with, nil without any.
+func (l *Login) Tokens() *token.Credentials { return l.tokens }

@@ -50,7 +50,11 @@ func NewMaster(c *conf.Conf, auth Auth) (*Master, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newMaster(rpc.Config{Addresses: conf.Addresses(servers)}, auth), nil
+	least, err := Protection(c)
+	if err != nil {
+		return nil, err
+	}
+	return newMaster(rpc.Config{Addresses: conf.Addresses(servers), Least: least}, auth), nil
 }
 
 func newMaster(cfg rpc.Config, auth Auth) *Master {

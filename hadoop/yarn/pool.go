@@ -10,6 +10,7 @@ import (
 
 	"github.com/muster-project/muster/hadoop/pb/yarnpb"
 	"github.com/muster-project/muster/hadoop/rpc"
+	"github.com/muster-project/muster/hadoop/sasl"
 	"github.com/muster-project/muster/hadoop/token"
 )
 
@@ -20,6 +21,8 @@ type Limits struct {
 	Open    int           // connections at once, and calls on their way (64): one call beyond waits
 	Idle    time.Duration // how long an unused connection stays open (10 s)
 	Timeout time.Duration // how long one call may take over all its tries (1 min)
+	// Least is the weakest protection that is accepted, which Protection reads.
+	Least sasl.Protection
 }
 
 // Nodes calls NodeManagers, each with the token that the ResourceManager gave
@@ -58,7 +61,7 @@ func NewNodes(l Limits) *Nodes {
 
 func (n *Nodes) withToken(addr string, t *token.Token) rpc.Config {
 	return rpc.Config{
-		Addresses: []string{addr}, Protocol: containerProtocol, Idle: n.limits.Idle,
+		Addresses: []string{addr}, Protocol: containerProtocol, Idle: n.limits.Idle, Least: n.limits.Least,
 		Auth:    func(context.Context) (rpc.Auth, error) { return rpc.Auth{Token: t}, nil },
 		Retry:   rpc.Retry{For: -1}, // the call's own timeout ends it
 		Timeout: n.limits.Timeout / 2,

@@ -10,6 +10,7 @@ import (
 	"github.com/muster-project/muster/hadoop/conf"
 	"github.com/muster-project/muster/hadoop/pb/yarnpb"
 	"github.com/muster-project/muster/hadoop/rpc"
+	"github.com/muster-project/muster/hadoop/sasl"
 )
 
 const clientProtocol = "org.apache.hadoop.yarn.api.ApplicationClientProtocolPB"
@@ -28,7 +29,16 @@ func NewRM(c *conf.Conf, auth Auth) (*RM, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &RM{client: rpc.New(rpc.Config{Addresses: conf.Addresses(servers), Protocol: clientProtocol, Auth: auth})}, nil
+	least, err := Protection(c)
+	if err != nil {
+		return nil, err
+	}
+	return &RM{client: rpc.New(rpc.Config{Addresses: conf.Addresses(servers), Protocol: clientProtocol, Auth: auth, Least: least})}, nil
+}
+
+// Protection is the weakest one that a configuration lets pass (hadoop.rpc.protection).
+func Protection(c *conf.Conf) (sasl.Protection, error) {
+	return sasl.ParseProtection(c.String("hadoop.rpc.protection", ""))
 }
 
 // Close ends the connection.
