@@ -131,6 +131,11 @@ func (c *Client) Signal(ctx context.Context, id string, s Signal) error {
 	return c.call(ctx, "POST", jobPath(id, "/signal"), s, nil)
 }
 
+// Requeue asks a job to give its slots back and to go on in others.
+func (c *Client) Requeue(ctx context.Context, id string, r Requeue) error {
+	return c.call(ctx, "POST", jobPath(id, "/requeue"), r, nil)
+}
+
 // Capacity asks what the machine has.
 func (c *Client) Capacity(ctx context.Context) (k Capacity, err error) {
 	return k, c.call(ctx, "GET", "/v1/local/capabilities", nil, &k)

@@ -36,8 +36,9 @@ type Job struct {
 // Mail is what a client leaves in a job's mailbox; the coordinator reads it.
 // Exactly one field is set.
 type Mail struct {
-	Stop   *Stop   `json:"stop,omitempty"`
-	Signal *Signal `json:"signal,omitempty"`
+	Stop    *Stop    `json:"stop,omitempty"`
+	Signal  *Signal  `json:"signal,omitempty"`
+	Requeue *Requeue `json:"requeue,omitempty"`
 }
 
 // Stop asks a job to end.
@@ -54,6 +55,14 @@ type Signal struct {
 	Signal  string        `json:"signal"`
 	Tasks   []plan.TaskID `json:"tasks,omitempty"`
 	By      string        `json:"by"`
+}
+
+// Requeue asks a job to give its slots back and to go on in others. Request makes
+// a repeated message harmless.
+type Requeue struct {
+	Request string `json:"request"`
+	Reason  string `json:"reason,omitempty"`
+	By      string `json:"by"`
 }
 
 // Capacity is what a machine has, what is free, and who holds the rest.

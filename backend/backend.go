@@ -47,9 +47,10 @@ type Submission struct {
 
 // Ref is a backend's own name for a job.
 type Ref struct {
-	Job    string `json:"job"`    // muster's id
-	Native string `json:"native"` // application id, pod group, slurm job, …
-	Dir    string `json:"dir"`    // the job's directory on the backend's storage
+	Job    string `json:"job"`             // muster's id
+	Native string `json:"native"`          // application id, pod group, slurm job, …
+	Dir    string `json:"dir"`             // the job's directory on the backend's storage
+	Owner  string `json:"owner,omitempty"` // whose job it is, where it is not the caller's
 }
 
 // Status is what a backend says of a job.
@@ -179,12 +180,17 @@ type Gone struct {
 	Class  event.Class
 	Reason string
 	Status int
+	// Blameless: nothing that ran in it did anything wrong; its node was lost, or
+	// the place wanted the room.
+	Blameless bool
 }
 
-// Preempting says that slots will be taken away at a deadline.
+// Preempting says that slots will be taken away at a deadline, and why. Without a
+// deadline it takes that back: they stay.
 type Preempting struct {
 	Slots    []string
 	Deadline time.Time
+	Reason   string
 }
 
 // Warning says what will go wrong if nobody does anything about it.

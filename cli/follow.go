@@ -160,7 +160,7 @@ func (f *follower) take(ev event.Event) *event.Outcome {
 			f.flush()
 			f.screen.say("%s", event.Text(ev))
 		}
-	case *event.TaskPublished, *event.JobWarned, *event.RestartDecided, *event.StopRequested, *event.RequestRefused:
+	case *event.TaskPublished, *event.JobWarned, *event.RestartDecided, *event.PreemptionAnnounced, *event.PreemptionWithdrawn, *event.StopRequested, *event.RequestRefused:
 		f.screen.say("%s", event.Text(ev))
 	case *event.ProgressReported:
 		f.progress()

@@ -19,7 +19,7 @@ func (e *Env) verbs() []*cobra.Command {
 	return []*cobra.Command{
 		e.runCommand(), e.submitCommand(), e.planCommand(),
 		e.psCommand(), e.statusCommand(), e.logsCommand(), e.eventsCommand(), e.topCommand(), e.explainCommand(),
-		e.waitCommand(), e.stopCommand(), e.signalCommand(),
+		e.waitCommand(), e.stopCommand(), e.signalCommand(), e.requeueCommand(),
 		e.configCommand(), e.doctorCommand(), e.frameworksCommand(), e.serveCommand(),
 		e.versionCommand(), e.completionCommand(),
 		e.coordinatorCommand(), e.executorCommand(),

@@ -118,6 +118,21 @@ func (e *Env) sendSignal(ctx context.Context, j job, name string, tasks []plan.T
 	return refused(c.Signal(ctx, j.ID, api.Signal{Request: rand.Text(), Signal: name, Tasks: tasks}))
 }
 
+// sendRequeue asks a job to give its slots back and to go on in others.
+func (e *Env) sendRequeue(ctx context.Context, j job, reason string) error {
+	r := api.Requeue{Request: rand.Text(), Reason: reason}
+	if j.remote != nil {
+		r.By = e.account()
+		return e.post(ctx, j, api.Mail{Requeue: &r})
+	}
+	c, err := e.client(ctx)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	return refused(c.Requeue(ctx, j.ID, r))
+}
+
 // wakeOwn makes this user's own server answer, which tends jobs on clusters; an
 // administrator's server for the machine does not.
 func (e *Env) wakeOwn(ctx context.Context) error {

@@ -92,6 +92,8 @@ func addressee(a session.Action) (string, bool) {
 		return a.Slot, true
 	case session.StopTask:
 		return a.Slot, true
+	case session.Preempt:
+		return a.Slot, true
 	case session.SendSignal:
 		return a.Slot, true
 	}
@@ -114,6 +116,9 @@ func (k *coordinator) directive(a session.Action) wire.Directive {
 		return wire.Directive{Start: &wire.Start{Incarnation: a.Incarnation, Epoch: a.Roster.Epoch, Launch: l}}
 	case session.StopTask:
 		return wire.Directive{Stop: &wire.Stop{Incarnation: a.Incarnation, Grace: a.Grace, Now: a.Now, Reason: a.Reason}}
+	case session.Preempt:
+		return wire.Directive{Preempt: &wire.Preempt{Incarnation: a.Incarnation, Signal: a.Signal, Before: a.Before, Deadline: a.Deadline,
+			Reason: a.Reason}}
 	case session.SendSignal:
 		return wire.Directive{Signal: &wire.Signal{Request: a.Request, Incarnation: a.Incarnation, Signal: a.Signal}}
 	}

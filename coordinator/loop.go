@@ -190,9 +190,10 @@ func (k *coordinator) heard(e backend.Event) {
 	case e.Adopted != nil:
 		k.in.put(session.Launched{Slot: e.Adopted.ID, Native: e.Adopted.Native})
 	case e.Gone != nil:
-		k.in.put(session.Gone{Slot: e.Gone.Slot, Class: e.Gone.Class, Reason: e.Gone.Reason, Status: e.Gone.Status})
+		k.in.put(session.Gone{Slot: e.Gone.Slot, Class: e.Gone.Class, Reason: e.Gone.Reason, Status: e.Gone.Status,
+			Blameless: e.Gone.Blameless})
 	case e.Preempting != nil:
-		k.in.put(session.Preempting{Slots: e.Preempting.Slots, Deadline: e.Preempting.Deadline})
+		k.in.put(session.Preempting{Slots: e.Preempting.Slots, Deadline: e.Preempting.Deadline, Reason: e.Preempting.Reason})
 	case e.Warning != nil:
 		k.in.put(session.Warned{Text: e.Warning.Text, Hint: e.Warning.Hint})
 	case e.Aside != nil:

@@ -55,6 +55,9 @@ type desk struct {
 	term int64
 	addr string
 	srv  *wire.Server
+
+	ahead time.Duration // how far its clock is before this machine's
+
 	stop func()
 
 	mu       sync.Mutex
@@ -103,7 +106,7 @@ func (d *desk) Linked(l *wire.Link, h wire.Hello) (wire.Welcome, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.link, d.hellos = l, append(d.hellos, h)
-	return wire.Welcome{Term: d.term, Beat: 20 * time.Millisecond}, nil
+	return wire.Welcome{Term: d.term, Beat: 20 * time.Millisecond, Now: time.Now().Add(d.ahead)}, nil
 }
 
 func (d *desk) Received(_ *wire.Link, m wire.Message) {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"path/filepath"
 	"strings"
 	"syscall"
 	"time"
@@ -43,6 +42,8 @@ func (d directive) apply(ctx context.Context, e *executor) {
 		e.onStop(*d.Stop)
 	case d.Signal != nil:
 		e.onSignal(ctx, *d.Signal)
+	case d.Preempt != nil:
+		e.onPreempt(ctx, *d.Preempt)
 	case d.OpenLog != nil:
 		e.openLog(ctx, *d.OpenLog)
 	case d.Quit != nil:
@@ -131,18 +132,10 @@ func (e *executor) stop(s wire.Stop, ours bool) {
 	}
 }
 
-// stopTree tells the guardian. A task that is preempted finds the time of its
-// kill in a file, before the signal comes.
+// stopTree tells the guardian.
 func (e *executor) stopTree(s wire.Stop) {
 	i := &e.now
 	e.log.Info("stopping", "incarnation", i.number, "reason", s.Reason, "grace", s.Grace, "now", s.Now)
-	if strings.Contains(s.Reason, "preempt") && !s.Now {
-		file := filepath.Join(i.dir, deadlineFile)
-		at := time.Now().Add(s.Grace).UTC().Format(time.RFC3339Nano)
-		if err := os.WriteFile(file, []byte(at+"\n"), 0o600); err != nil {
-			e.log.Warn("deadline not written", "error", err)
-		}
-	}
 	sig := syscall.SIGTERM
 	if n := signalNumber(s.Signal); n != 0 {
 		sig = n

@@ -81,12 +81,13 @@ type executor struct {
 	// ————
 
 	conn    *wire.Conn
-	seen    wire.Welcome // the last one
-	term    int64        // highest that was seen
-	contact time.Time    // when a coordinator was last heard of
-	dirOK   time.Time    // when the job directory was last read
-	known   endpoint     // of the coordinator with the highest term that was heard of
-	version int          // of the state that Hello shows
+	seen    wire.Welcome  // the last one
+	term    int64         // highest that was seen
+	ahead   time.Duration // how far the coordinator's clock is before ours, by its welcome
+	contact time.Time     // when a coordinator was last heard of
+	dirOK   time.Time     // when the job directory was last read
+	known   endpoint      // of the coordinator with the highest term that was heard of
+	version int           // of the state that Hello shows
 
 	now       incarnation
 	next      *wire.Prepare     // waits until the current incarnation has ended

@@ -30,6 +30,7 @@ type incarnation struct {
 	stopping *wire.Stop         // what was ordered; nil: nothing
 	ours     bool               // the stop was the coordinator's wish
 	cancel   context.CancelFunc // of preparing and starting
+	warned   warned
 
 	scene scene    // of the tree, for further commands in it
 	calls []called // that wait for it to run, or to end
@@ -181,6 +182,7 @@ func (e *executor) exited(x event.Exit) {
 	i := &e.now
 	i.release()
 	i.cancel()
+	i.hush()
 	i.phase, i.exit, i.starting, i.tree = wire.PhaseExited, &x, false, nil
 	e.written(i.number)
 	e.hearCalls()

@@ -378,20 +378,3 @@ func TestF013BeatsGoOnWhileTheTaskIsStopped(t *testing.T) {
 	d.send(wire.Directive{Stop: &wire.Stop{Incarnation: 1, Now: true}})
 	wait(d, exitOf(1))
 }
-
-func TestAPreemptedTaskFindsItsDeadline(t *testing.T) {
-	j := newJob(t)
-	d := j.coordinator(1, true)
-	c := j.context(d, worker)
-	live(t, c)
-	d.play(1, shell(`[ -e $MUSTER_DEADLINE_FILE ] && exit 1; trap 'cat $MUSTER_DEADLINE_FILE; exit 75' TERM; touch $MUSTER_READY_FILE; while :; do sleep 0.02; done`))
-	wait(d, ready(1))
-	d.send(wire.Directive{Stop: &wire.Stop{Incarnation: 1, Grace: time.Minute, Reason: "preempted by a job of higher priority"}})
-	if x := wait(d, exitOf(1)).Exit; x.Status != 75 {
-		t.Errorf("exit %+v", x)
-	}
-	at, err := time.Parse(time.RFC3339Nano, strings.TrimSpace(read(t, filepath.Join(c.Root, "1", "logs", "0.out"))))
-	if rest := time.Until(at); err != nil || rest < 30*time.Second || rest > time.Minute {
-		t.Errorf("deadline %v, %v", at, err)
-	}
-}

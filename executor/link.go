@@ -49,7 +49,7 @@ func (c *connector) once(ctx context.Context) error {
 	c.tries = 0
 	stop := context.AfterFunc(ctx, func() { _ = conn.Close() })
 	defer stop()
-	if !c.e.tell(ctx, linked{conn: conn, welcome: w, version: now.version}) {
+	if !c.e.tell(ctx, linked{conn: conn, welcome: w, heard: time.Now(), version: now.version}) {
 		return conn.Close()
 	}
 	for {
@@ -93,7 +93,8 @@ func (a asked) apply(_ context.Context, e *executor) {
 type linked struct {
 	conn    *wire.Conn
 	welcome wire.Welcome
-	version int // of the state in our hello
+	heard   time.Time // when the welcome came, on this node's clock
+	version int       // of the state in our hello
 }
 
 func (l linked) apply(_ context.Context, e *executor) {
@@ -103,6 +104,9 @@ func (l linked) apply(_ context.Context, e *executor) {
 	}
 	e.conn, e.seen, e.term = l.conn, l.welcome, l.welcome.Term
 	e.contact = time.Now()
+	if !l.welcome.Now.IsZero() {
+		e.ahead = l.welcome.Now.Sub(l.heard)
+	}
 	e.log.Info("linked", "term", e.term, "beat", l.welcome.Beat)
 	if l.welcome.Beat > 0 {
 		e.beat.Reset(l.welcome.Beat)

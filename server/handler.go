@@ -28,6 +28,7 @@ func (s *Server) handler() http.Handler {
 		"GET /v1/jobs/{id}/logs":                s.getLogs,
 		"POST /v1/jobs/{id}/stop":               s.postStop,
 		"POST /v1/jobs/{id}/signal":             s.postSignal,
+		"POST /v1/jobs/{id}/requeue":            s.postRequeue,
 		"GET /v1/local/capabilities":            s.getCapacity,
 		"POST /v1/local/slots":                  s.postSlots,
 		"POST /v1/local/slots/launched":         s.postLaunched,

@@ -145,8 +145,24 @@ func (s *Server) postSignal(w http.ResponseWriter, r *http.Request, p Person) er
 	return s.mail(w, r, j, "signal", api.Mail{Signal: &sig})
 }
 
+func (s *Server) postRequeue(w http.ResponseWriter, r *http.Request, p Person) error {
+	j, err := s.find(r, p)
+	if err != nil {
+		return err
+	}
+	var q api.Requeue
+	if err := read(w, r, 1<<20, &q); err != nil {
+		return err
+	}
+	q.By = p.Name
+	if q.Request == "" {
+		q.Request = rand.Text()
+	}
+	return s.mail(w, r, j, "requeue", api.Mail{Requeue: &q})
+}
+
 // mail leaves a message for the job's coordinator. A job that has ended needs
-// none: to stop it is fine, to signal it is refused.
+// none: to stop it is fine, to signal or requeue it is refused.
 func (s *Server) mail(w http.ResponseWriter, r *http.Request, j *job, what string, m api.Mail) error {
 	// Its coordinator may have sealed it a moment ago.
 	if _, err := s.ended(r.Context(), j); err != nil {
@@ -156,7 +172,7 @@ func (s *Server) mail(w http.ResponseWriter, r *http.Request, j *job, what strin
 	sealed, abandoned := j.sealed, j.abandoned
 	s.mu.Unlock()
 	switch {
-	case sealed != nil && m.Signal != nil:
+	case sealed != nil && m.Stop == nil:
 		return api.Errorf(api.CodeRefused, "%s: has ended: %s", j.id, sealed.State)
 	case abandoned && sealed == nil:
 		return api.Errorf(api.CodeInternal, "%s: its coordinator cannot be started", j.id).
