@@ -50,7 +50,7 @@ func OpenAttempt(dir string, getenv func(string) string, log *slog.Logger) (*Att
 	if err != nil {
 		return nil, err
 	}
-	who, err := login.New(a.conf, login.Options{User: a.AM.User, Tokens: cred, Getenv: getenv})
+	who, err := login.New(a.conf, a.loginOptions(dir, cred, getenv))
 	if err != nil {
 		return nil, err
 	}
@@ -59,6 +59,14 @@ func OpenAttempt(dir string, getenv func(string) string, log *slog.Logger) (*Att
 	}
 	a.Opener = Opener{AM: a.AM, Conf: a.conf, Credentials: cred, FS: a.FS, Log: log,
 		Node: net.JoinHostPort(a.Host, getenv("NM_PORT"))}
+	a.Opener.Renewal = newRenewal(cred, log)
+	if a.AM.Principal != "" && a.Opener.Renewal != nil {
+		// What it was submitted with may have died since, so the coordinator itself
+		// lives on its keytab from the beginning.
+		a.Opener.Client = who.RM()
+		f := &fetcher{conf: a.conf, login: who, filesystems: a.AM.Filesystems, log: log}
+		a.Opener.Renewal.source = f.fetch
+	}
 	return a, nil
 }
 

@@ -27,8 +27,15 @@ func (j *job) describe(ctx context.Context, n int, id hadoop.AppID, aside Aside)
 	if aside.Ticket != "" {
 		am.Ticket, am.TicketTime = aside.Ticket, aside.TicketTime
 	}
+	am.ACLs = j.plan.ACLs
+	if am.Guarded = c.Guarded; c.Guarded {
+		am.Admins = c.admins(am.Queue)
+	}
 	if found := find(c.Root, am.Queue); len(found) == 1 {
 		am.Queue, am.Label = found[0].Path, found[0].DefaultLabel
+	}
+	if j.Login.Secure() {
+		am.Principal, am.Filesystems = j.settings.Principal, j.settings.Filesystems
 	}
 	am.Partitions = partitions(j.settings, j.plan, am.Label)
 	if am.Filesystem, err = j.Conf.Find("fs.defaultFS"); err != nil {

@@ -28,6 +28,11 @@ type Opener struct {
 	// Credentials are those of the coordinator's container; the token for the
 	// scheduler must be among them.
 	Credentials *token.Credentials
+	// Client is how the resource manager is called as clients do; nil for the
+	// submission's token, or a name that is believed.
+	Client hadoop.Auth
+	// Renewal keeps the HDFS tokens that containers get alive; nil where there are none.
+	Renewal *Renewal
 	// FS holds the job's directory and the tickets of all gangs.
 	FS storage.FS
 	// Host is the coordinator's node and Node its NodeManager's address, both as
@@ -80,6 +85,7 @@ func (o Opener) Open(ctx context.Context, p *plan.Plan, _ int64, known []backend
 		return nil, err
 	}
 	m.owned.Go(m.loop)
+	m.owned.Go(func() { m.Renewal.run(m.life, func(w backend.Warning) { m.feed.Tell(backend.Event{Warning: &w}) }) })
 	return m, nil
 }
 
@@ -116,9 +122,8 @@ func (m *master) registered(r *hadoop.Registration, now time.Time) {
 // executor is what starts in a task's slot.
 func (o Opener) executor(p *plan.Plan, s *Settings) func(string, []byte) (*yarnpb.ContainerLaunchContext, error) {
 	filesystem := cmp.Or(o.AM.Filesystem, o.Conf.String("fs.defaultFS", ""))
-	hdfs := o.Credentials.ByKind(token.KindHDFS)
 	return func(role string, start []byte) (*yarnpb.ContainerLaunchContext, error) {
-		return ExecutorContainer(o.AM, s, p, role, start, hdfs).Proto(filesystem)
+		return ExecutorContainer(o.AM, s, p, role, start, o.Renewal.tokens()).Proto(filesystem)
 	}
 }
 

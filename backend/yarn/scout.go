@@ -55,6 +55,9 @@ func newScout(o Opener, p *plan.Plan, s *Settings) (*scout, error) {
 // clientAuth is how the coordinator talks to the resource manager as a client:
 // by the submitter's token, or by name where nobody asks for more.
 func clientAuth(o Opener) (hadoop.Auth, bool) {
+	if o.Client != nil {
+		return o.Client, true
+	}
 	if t := o.Credentials.ByKind(token.KindRM); t != nil {
 		return func(context.Context) (rpc.Auth, error) { return rpc.Auth{Token: t}, nil }, true
 	}

@@ -45,7 +45,7 @@ func At(dir string, w Who) Config {
 	if errors.Is(err, conf.ErrNone) {
 		err = hint(err, "HADOOP_CONF_DIR names the directory of the cluster's core-site.xml, hdfs-site.xml and yarn-site.xml")
 	}
-	out := Config{Conf: c, Trouble: err, User: believed}
+	out := Config{Conf: c, Trouble: err, User: believed, Getenv: w.Getenv}
 	if c == nil {
 		return out
 	}
