@@ -38,6 +38,9 @@ type Harness struct {
 	Gathers bool
 	// Lose makes a task's slot vanish with everything in it.
 	Lose func(id string, task plan.TaskID) error
+	// Preempt has the place take a task's slot away, after a warning of so long;
+	// nil on a place that never takes slots away, or not at will.
+	Preempt func(id string, task plan.TaskID, notice time.Duration) error
 	// Takeover starts one more coordinator of a job while the first one lives.
 	Takeover func(id string) error
 	// Blind makes the backend unable to say what state its jobs are in.

@@ -3,6 +3,7 @@ package backendtest
 import (
 	"context"
 	"io"
+	"path"
 	"strconv"
 	"strings"
 	"testing"
@@ -12,6 +13,7 @@ import (
 	"github.com/muster-project/muster/event"
 	"github.com/muster-project/muster/plan"
 	"github.com/muster-project/muster/spec"
+	"github.com/muster-project/muster/storage"
 )
 
 // Case is one thing that every backend must do.
@@ -34,6 +36,7 @@ func Cases() []Case {
 		{"superseded term", (*suite).superseded},
 		{"state unknown for a while", (*suite).unknown},
 		{"logs complete after the end", (*suite).logs},
+		{"preempted and requeued", (*suite).preempted},
 		{"nothing left", (*suite).nothing},
 	}
 }
@@ -304,6 +307,61 @@ func (s *suite) unknown() {
 	s.Blind(false)
 	if o := r.end(); o.State != event.Succeeded {
 		s.t.Fatalf("%+v, want succeeded", o)
+	}
+}
+
+// A slot that will be taken away is warned of, so that its task can save; a job
+// that is requeued gives all slots back and goes on in others. Neither is a
+// failure, and neither costs a restart.
+func (s *suite) preempted() {
+	if s.Preempt != nil {
+		r := s.submit(s.job(2, "saves", "1:sleep=1m", "exit=0"))
+		r.untilState("worker/0", "running")
+		r.untilState("worker/1", "running")
+		if err := s.Preempt(r.ref.Job, plan.TaskID{Role: "worker", Index: 1}, 2*time.Second); err != nil {
+			s.t.Fatal(err)
+		}
+		r.until("worker/1 goes on", func() bool { return r.task("worker/1").Incarnation == 2 })
+		for _, e := range r.events() {
+			if b, ok := e.Body.(*event.TaskExited); ok && b.Task.Index == 1 && b.Incarnation == 1 && (b.Exit.Class != event.ClassPreempted || b.Exit.Status != 75) {
+				s.t.Errorf("%+v, want a task that heard of it and saved", b.Exit)
+			}
+		}
+		r.requeue()
+		if o := r.end(); o.State != event.Succeeded {
+			s.t.Errorf("%+v, want success", o)
+		}
+		r.nothingLeft()
+	}
+	r := s.submit(s.job(2, "1:sleep=1m", "exit=0"))
+	r.untilState("worker/0", "running")
+	r.untilState("worker/1", "running")
+	r.requeue()
+	if o := r.end(); o.State != event.Succeeded {
+		s.t.Errorf("%+v, want success in other slots", o)
+	}
+	if v := r.view(); v.Restarts != 0 || v.Epoch < 2 {
+		s.t.Errorf("%d restarts, epoch %d; want none and a second one", v.Restarts, v.Epoch)
+	}
+	slots := map[string]bool{}
+	for _, e := range r.events() {
+		if b, ok := e.Body.(*event.SlotGranted); ok {
+			slots[b.Slot] = true
+		}
+	}
+	if len(slots) != 4 {
+		s.t.Errorf("%d slots were granted, want two and then two others", len(slots))
+	}
+	r.nothingLeft()
+}
+
+// requeue leaves a message for the coordinator, as clients do.
+func (r *running) requeue() {
+	r.t.Helper()
+	at := path.Join(r.ref.Dir, "mailbox", "requeue.json")
+	err := storage.PublishBytes(r.ctx, r.FS, at, 0o600, []byte(`{"requeue":{"request":"r1","by":"test"}}`))
+	if err != nil {
+		r.t.Fatal(err)
 	}
 }
 

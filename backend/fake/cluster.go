@@ -54,11 +54,12 @@ type job struct {
 // grant is one slot in use.
 type grant struct {
 	backend.Slot
-	job  string
-	gang *gang // whom to tell; changes with the term
-	stop context.CancelFunc
-	done chan struct{} // its executor has ended
-	free bool          // it was released
+	job   string
+	gang  *gang // whom to tell; changes with the term
+	stop  context.CancelFunc
+	done  chan struct{} // its executor has ended
+	free  bool          // it was released
+	taken bool          // it was preempted
 }
 
 // ask is a request that waits, first come first served.
@@ -234,6 +235,35 @@ func (c *Cluster) Lose(id string, task plan.TaskID) error {
 	lost.stop()
 	<-lost.done
 	return nil
+}
+
+// Preempt takes a task's slot for somebody else, after a warning.
+func (c *Cluster) Preempt(id string, task plan.TaskID, notice time.Duration) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, gr := range c.granted {
+		if gr.job != id || gr.Task != task || gr.stop == nil {
+			continue
+		}
+		if c.Defect != HidesWarnings {
+			gr.gang.tell(backend.Event{Preempting: &backend.Preempting{Slots: []string{gr.ID}, Deadline: time.Now().Add(notice), Reason: "the script says so"}})
+		}
+		c.wg.Go(func() {
+			t := time.NewTimer(notice)
+			defer t.Stop()
+			select {
+			case <-t.C:
+				c.mu.Lock()
+				gr.taken = true
+				c.mu.Unlock()
+				gr.stop()
+			case <-gr.done:
+			case <-c.life.Done():
+			}
+		})
+		return nil
+	}
+	return fmt.Errorf("%s: %s runs nowhere", id, task)
 }
 
 // Logs gives what a task printed, all incarnations after each other.

@@ -49,6 +49,7 @@ func harness(t testing.TB, defect fake.Defect, patience time.Duration) *backendt
 	return &backendtest.Harness{Backend: c, FS: fsys, Slots: 3, Patience: patience,
 		Command:  func(words ...string) spec.Command { return spec.Command{Argv: append([]string{"fake"}, words...)} },
 		Lose:     c.Lose,
+		Preempt:  c.Preempt,
 		Takeover: c.Takeover,
 		Blind:    c.Blind,
 		Held:     c.Held,
@@ -114,6 +115,7 @@ func TestEveryCaseNoticesItsDefect(t *testing.T) {
 		"superseded term":                  fake.TouchesOnLoss,
 		"state unknown for a while":        fake.GuessesEnds,
 		"logs complete after the end":      fake.LosesLines,
+		"preempted and requeued":           fake.HidesWarnings,
 		"nothing left":                     fake.LeavesSlots,
 	}
 	for _, c := range backendtest.Cases() {

@@ -18,5 +18,6 @@ const (
 	TouchesOnLoss Defect = "ends its slots when it is superseded"
 	GuessesEnds   Defect = "takes silence for the end of a job"
 	LosesLines    Defect = "drops what a task printed last"
+	HidesWarnings Defect = "takes slots away without a warning"
 	LeavesSlots   Defect = "forgets slots when a job is closed"
 )

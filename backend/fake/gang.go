@@ -152,7 +152,11 @@ func (c *Cluster) gone(gr *grant, quit bool) {
 	delete(c.granted, gr.ID)
 	if c.Defect != HidesLoss {
 		e := backend.Gone{Slot: gr.ID}
-		if !wanted {
+		switch {
+		case wanted:
+		case gr.taken:
+			e.Class, e.Reason, e.Status, e.Blameless = event.ClassPreempted, "it was preempted", 143, true
+		default:
 			e.Class, e.Reason = event.ClassLost, "its node vanished"
 		}
 		gr.gang.tell(backend.Event{Gone: &e})

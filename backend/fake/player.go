@@ -26,6 +26,8 @@ type player struct {
 	last  *wire.Exited // of an earlier incarnation
 
 	play   context.CancelFunc // ends the script of the current incarnation
+	script Script             // of it
+	saved  bool               // it ended because it was told of a preemption
 	played sync.WaitGroup
 }
 
@@ -113,6 +115,8 @@ func (x *player) obey(ctx context.Context, conn *wire.Conn) bool {
 			x.start(ctx, d.Start)
 		case d.Stop != nil && d.Stop.Incarnation == x.now():
 			x.stop(d.Stop)
+		case d.Preempt != nil && d.Preempt.Incarnation == x.now():
+			x.preempt(d.Preempt)
 		case d.Signal != nil:
 			_ = conn.Send(wire.Message{Signalled: &wire.Signalled{Request: d.Signal.Request}})
 		case d.Quit != nil:
@@ -166,14 +170,29 @@ func (x *player) start(ctx context.Context, s *wire.Start) {
 	}
 	script := Parse(s.Launch.Argv)
 	playing, cancel := context.WithCancel(ctx)
-	x.play = cancel
+	x.play, x.script, x.saved = cancel, script, false
 	x.played.Go(func() {
 		defer cancel()
 		exit := script.Play(playing, s.Incarnation, func(line string) { x.cluster.print(x.conf.Job, x.conf.Task, line) })
+		x.mu.Lock()
+		if x.saved {
+			exit = event.Exit{Class: event.ClassExit, Status: 75}
+		}
+		x.mu.Unlock()
 		if playing.Err() == nil || ctx.Err() == nil {
 			x.exit(s.Incarnation, exit)
 		}
 	})
+}
+
+// preempt is the word that the slot will be taken away.
+func (x *player) preempt(p *wire.Preempt) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.state.Phase == wire.PhaseRunning && !p.Deadline.IsZero() && x.script.Saves() {
+		x.saved = true
+		x.play()
+	}
 }
 
 func (x *player) stop(s *wire.Stop) {

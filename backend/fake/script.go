@@ -2,6 +2,7 @@ package fake
 
 import (
 	"context"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -11,8 +12,12 @@ import (
 
 // Script is what a task does: a list of words such as "print=hello",
 // "sleep=100ms", "exit=3", "kill=SIGKILL". "1:exit=3" happens in the first
-// incarnation only. A script that comes to its end exits with 0.
+// incarnation only. A script that comes to its end exits with 0. "saves" ends it
+// with 75 as soon as the task is told that it will be preempted.
 type Script []string
+
+// Saves says that the task ends well when it is told of a preemption.
+func (s Script) Saves() bool { return slices.Contains(s, "saves") }
 
 // Parse takes a command line whose first word is the name of the fake.
 func Parse(argv []string) Script {
