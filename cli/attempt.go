@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -46,7 +47,11 @@ func (e *Env) attempt(ctx context.Context) error {
 	}
 	a.Opener.URL = "http://" + net.JoinHostPort(a.Host, port) + "/"
 	dir, storage, user := string(a.AM.Dir), a.Storage(), a.AM.User
-	err = coordinator.Run(ctx, coordinator.Config{
+	var door *page.Door
+	if a.AM.Guarded {
+		door = &page.Door{Job: a.AM.Job, Rule: a.Rule(), Key: rand.Text(), Groups: a.Groups, Proxies: a.Proxies(), Front: a.Front, Log: log}
+	}
+	config := coordinator.Config{
 		Dir: dir, FS: a.FS, Gang: a.Opener, Framework: knownFramework, Listen: ":0", Host: a.Host,
 		Birth: func(c *executor.Context) {
 			// Its container says where it lives; what it keeps lies with the job.
@@ -55,13 +60,24 @@ func (e *Env) attempt(ctx context.Context) error {
 			c.Saved, c.Checkpoint = c.Checkpoint, ""
 			c.Keep = path.Join(dir, "logs", c.Task.Dir())
 		},
+		Access: a.Rule(), Groups: a.Groups,
 		MailEvery: mailEvery, PageURL: a.Opener.URL,
-		Page:    func(ctx context.Context, l *coordinator.Live) error { return page.Serve(ctx, ln, l, log) },
+		Page:    func(ctx context.Context, l *coordinator.Live) error { return page.Serve(ctx, ln, l, door, log) },
 		Version: version.String(), Log: log,
-	})
+	}
+	if door != nil {
+		config.PageKey = door.Key
+	}
+	if a.Opener.Renewal != nil {
+		config.Credentials = a.Opener.Renewal
+	}
+	err = coordinator.Run(ctx, config)
 	if errors.Is(err, coordinator.ErrAside) || errors.Is(err, coordinator.ErrSuperseded) {
 		log.Info("left the job to the next coordinator", "why", err)
 		return nil
+	}
+	if err == nil {
+		err = a.Ended(ctx)
 	}
 	return err
 }

@@ -147,6 +147,9 @@ func (e *Env) find(ctx context.Context, words []string) ([]job, error) {
 	var problems []error
 	for _, w := range words {
 		j, err := pick(all, w)
+		if id, wrong := plan.ParseID(w); err != nil && wrong == nil && id == w && e.at != "" && e.at != "local" {
+			j, err = e.other(ctx, id)
+		}
 		if err != nil {
 			problems = append(problems, err)
 			continue

@@ -33,6 +33,9 @@ func (e *Env) journal(ctx context.Context, j job, follow bool) iter.Seq2[event.E
 
 // inspect replays a job's journal into a report.
 func (e *Env) inspect(ctx context.Context, j job) (*report, error) {
+	if j.remote != nil && j.remote.denied != nil {
+		return nil, j.remote.denied
+	}
 	s := session.New(session.Options{Ready: readyFor(j.Plan)})
 	heard := j.Submitted
 	for ev, err := range e.journal(ctx, j, false) {

@@ -23,6 +23,10 @@ const keepEvery = 3 * time.Second
 func (e *Env) keeper(ctx context.Context, j job) *keeper {
 	ctx, cancel := context.WithCancel(ctx)
 	k := &keeper{cancel: cancel, done: make(chan struct{})}
+	if j.foreign() {
+		close(k.done) // its owner tends it
+		return k
+	}
 	if j.remote != nil {
 		go func() {
 			defer close(k.done)

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -29,7 +30,7 @@ type live struct {
 	http *http.Client
 
 	mu   sync.Mutex
-	base string // of the way that worked last
+	last way // that worked
 }
 
 // dialTime bounds the trying of one way: many sites drop what goes to nodes.
@@ -48,22 +49,22 @@ func (l *live) close() { l.http.CloseIdleConnections() }
 
 // get opens one of the pages.
 func (l *live) get(ctx context.Context, what string) (io.ReadCloser, error) {
-	if base := l.way(); base != "" {
-		if body, err := l.from(ctx, base, what); err == nil || errors.Is(err, errNotThere) {
+	if way := l.known(); way.base != "" {
+		if body, err := l.from(ctx, way, what); err == nil || errors.Is(err, errNotThere) {
 			return body, err
 		}
 	}
 	var problems []error
-	for _, way := range []func(context.Context) (string, error){l.direct, l.proxied} {
-		base, err := way(ctx)
-		if err != nil || base == "" {
+	for _, find := range []func(context.Context) (way, error){l.direct, l.proxied} {
+		way, err := find(ctx)
+		if err != nil || way.base == "" {
 			problems = append(problems, err)
 			continue
 		}
-		body, err := l.from(ctx, base, what)
+		body, err := l.from(ctx, way, what)
 		if err == nil || errors.Is(err, errNotThere) {
 			l.mu.Lock()
-			l.base = base
+			l.last = way
 			l.mu.Unlock()
 			return body, err
 		}
@@ -72,21 +73,39 @@ func (l *live) get(ctx context.Context, what string) (io.ReadCloser, error) {
 	return nil, fmt.Errorf("%s: %w: %w", l.job.ID, errNoPage, errors.Join(problems...))
 }
 
-func (l *live) way() string {
+// way is one way to the coordinator, and what opens its door.
+type way struct {
+	base  string // address, ending in a slash
+	key   string
+	query url.Values
+	http  *http.Client // nil: live's own
+}
+
+func (l *live) known() way {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.base
+	return l.last
 }
 
 // errNotThere says that the coordinator answered, and has not what was asked for.
 var errNotThere = errors.New("not there")
 
-func (l *live) from(ctx context.Context, base, what string) (io.ReadCloser, error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, base+what, nil)
+func (l *live) from(ctx context.Context, w way, what string) (io.ReadCloser, error) {
+	if len(w.query) > 0 {
+		sep := "?"
+		if strings.Contains(what, "?") {
+			sep = "&"
+		}
+		what += sep + w.query.Encode()
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, w.base+what, nil)
 	if err != nil {
 		return nil, err
 	}
-	resp, err := l.http.Do(req)
+	if w.key != "" {
+		req.Header.Set("Authorization", "Bearer "+w.key)
+	}
+	resp, err := cmp.Or(w.http, l.http).Do(req)
 	if err != nil {
 		return nil, err
 	}
@@ -95,7 +114,7 @@ func (l *live) from(ctx context.Context, base, what string) (io.ReadCloser, erro
 	}
 	text, _ := io.ReadAll(io.LimitReader(resp.Body, 200))
 	resp.Body.Close()
-	err = fmt.Errorf("%s: %s: %s", base, resp.Status, strings.TrimSpace(string(text)))
+	err = fmt.Errorf("%s: %s: %s", w.base, resp.Status, strings.TrimSpace(string(text)))
 	if resp.StatusCode == http.StatusNotFound {
 		err = fmt.Errorf("%w: %w", errNotThere, err)
 	}
@@ -103,38 +122,52 @@ func (l *live) from(ctx context.Context, base, what string) (io.ReadCloser, erro
 }
 
 // direct is the address that the newest coordinator left in the job's directory.
-func (l *live) direct(ctx context.Context) (string, error) {
+func (l *live) direct(ctx context.Context) (way, error) {
 	fsys, err := l.env.storage(l.job)
 	if err != nil {
-		return "", err
+		return way{}, err
 	}
 	dir := path.Join(l.job.Dir, "endpoint")
 	list, err := fsys.List(ctx, dir)
 	if err != nil || len(list) == 0 {
-		return "", err
+		return way{}, err
 	}
 	in, err := fsys.Open(ctx, path.Join(dir, list[len(list)-1].Name()), 0)
 	if err != nil {
-		return "", err
+		return way{}, err
 	}
 	defer in.Close()
 	var end coordinator.Endpoint
 	if err := json.NewDecoder(in).Decode(&end); err != nil {
-		return "", err // is being written
+		return way{}, err // is being written
 	}
-	return end.Page, nil
+	return way{base: end.Page, key: end.Key}, nil
 }
 
-func (l *live) proxied(ctx context.Context) (string, error) {
+// introducer is a backend whose resource manager wants to know who looks at a
+// page through it.
+type introducer interface {
+	// Introduce gives a client that proves it, nil for any, and what is to be said.
+	Introduce() (*http.Client, url.Values)
+}
+
+func (l *live) proxied(ctx context.Context) (way, error) {
 	b, err := l.env.connect(l.job)
 	if err != nil {
-		return "", err
+		return way{}, err
 	}
 	p, ok := b.(backend.Pager)
 	if !ok {
-		return "", nil
+		return way{}, nil
 	}
-	return p.Page(ctx, l.job.remote.Ref)
+	out := way{}
+	if out.base, err = p.Page(ctx, l.job.remote.Ref); err != nil {
+		return way{}, err
+	}
+	if i, ok := b.(introducer); ok {
+		out.http, out.query = i.Introduce()
+	}
+	return out, nil
 }
 
 // log opens one log of a running task, with the times of its pieces; follow

@@ -4,9 +4,12 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
 	"path"
 
+	"github.com/muster-project/muster/access"
 	"github.com/muster-project/muster/api"
 	"github.com/muster-project/muster/storage"
 )
@@ -22,7 +25,15 @@ func (e *Env) post(ctx context.Context, j job, m api.Mail) error {
 	if err != nil {
 		return fault(exitInternal, err)
 	}
-	err = storage.PublishBytes(ctx, fsys, path.Join(j.Dir, "mailbox", rand.Text()+".json"), 0o600, data)
+	mode := fs.FileMode(0o600)
+	if j.foreign() {
+		mode = 0o644 // for its coordinator: nobody else gets into the mailbox
+	}
+	err = storage.PublishBytes(ctx, fsys, path.Join(j.Dir, "mailbox", rand.Text()+".json"), mode, data)
+	if j.foreign() && errors.Is(err, fs.ErrPermission) {
+		err = &access.Denied{Job: j.ID, Owner: j.remote.Ref.Owner, Person: j.remote.User, Right: access.Modify}
+		return fault(exitRefused, err)
+	}
 	if err != nil {
 		return fault(exitRefused, fmt.Errorf("%s: its coordinator cannot be told: %w", j.ID, err))
 	}

@@ -45,6 +45,7 @@ type remote struct {
 	note
 	dir     string // this machine's directory for it
 	backend backend.Backend
+	denied  error // why its directory is not for us, where it is another user's
 }
 
 const (
@@ -172,6 +173,9 @@ func (e *Env) disconnect(j job) {
 func (e *Env) storage(j job) (storage.FS, error) {
 	if j.remote == nil {
 		return disk, nil
+	}
+	if j.remote.denied != nil {
+		return nil, j.remote.denied
 	}
 	b, err := e.connect(j)
 	if err != nil {

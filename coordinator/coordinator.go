@@ -23,6 +23,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/muster-project/muster/access"
 	"github.com/muster-project/muster/backend"
 	"github.com/muster-project/muster/event"
 	"github.com/muster-project/muster/executor"
@@ -55,6 +56,10 @@ type Config struct {
 	// Credentials is where executors get what they log in to storage with once what
 	// they were started with wears out; nil where it does not.
 	Credentials Credentials
+	// Access is who may act on the job by letters in its mailbox; the plan's own
+	// word where its owner is empty. Groups tells what groups a person is of.
+	Access access.Rule
+	Groups func(ctx context.Context, user string) ([]string, error)
 	// MailEvery is how often the mailbox is looked into; 0 takes what suits a
 	// file system of this machine.
 	MailEvery time.Duration
@@ -62,6 +67,7 @@ type Config struct {
 	// the way to this process.
 	Page    func(ctx context.Context, l *Live) error
 	PageURL string // where that is
+	PageKey string // what lets in who brings it
 	Version string
 	Log     *slog.Logger
 }
@@ -83,6 +89,9 @@ func Run(ctx context.Context, c Config) error {
 	sub, err := readSubmission(ctx, c.FS, c.Dir)
 	if err != nil {
 		return err
+	}
+	if c.Access.Owner == "" {
+		c.Access = access.Rule{Owner: sub.Plan.User, ACLs: sub.Plan.ACLs}
 	}
 	k, err := open(ctx, c, sub)
 	if errors.Is(err, history.ErrFinished) {
@@ -185,7 +194,7 @@ func (k *coordinator) run(ctx context.Context) error {
 		return fmt.Errorf("%s: executors cannot be listened for: %w", k.Listen, err)
 	}
 	address := announced(ln.Addr(), k.Host)
-	if err := writeEndpoint(ctx, k.FS, k.Dir, Endpoint{k.term, address, k.PageURL}); err != nil {
+	if err := writeEndpoint(ctx, k.FS, k.Dir, Endpoint{k.term, address, k.PageURL, k.PageKey}); err != nil {
 		return errors.Join(err, ln.Close())
 	}
 	k.links = newLinks(k.session, k.term, k.in)

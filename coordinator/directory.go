@@ -76,6 +76,7 @@ type Endpoint struct {
 	Term    int64  `json:"term"`
 	Address string `json:"address"`        // for executors
 	Page    string `json:"page,omitempty"` // for people and clients, by HTTP
+	Key     string `json:"key,omitempty"`  // what lets whoever can read it in there
 }
 
 // writeEndpoint leaves the coordinator's address for executors that look for it.

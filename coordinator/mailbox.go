@@ -40,7 +40,7 @@ func (k *coordinator) watchMail(ctx context.Context) {
 // letter is one message and where it lies.
 type letter struct {
 	path  string
-	input session.Input // nil: not understood
+	input session.Input // nil: not understood, or not from somebody who may
 }
 
 // mail is what was read and is not removed yet. The watcher reads, so that a
@@ -76,9 +76,13 @@ func (k *coordinator) readMail(ctx context.Context) bool {
 			k.Log.Warn("message cannot be read", "error", err)
 			continue
 		}
-		in, err := inputOf(data)
+		in, err := k.inputOf(ctx, e, data)
+		if errors.Is(err, errUnsure) {
+			k.Log.Warn("message waits", "path", at, "error", err)
+			continue
+		}
 		if err != nil {
-			k.Log.Warn("message is not understood", "path", at, "error", err)
+			k.Log.Warn("message does not count", "path", at, "error", err)
 		}
 		k.mail.add(letter{at, in})
 		fresh = true
@@ -130,16 +134,21 @@ func (k *coordinator) removeMail(ctx context.Context, letters []letter) {
 	}
 }
 
-func inputOf(data []byte) (session.Input, error) {
+func (k *coordinator) inputOf(ctx context.Context, file fs.FileInfo, data []byte) (session.Input, error) {
 	var m api.Mail
 	if err := json.Unmarshal(data, &m); err != nil {
+		return nil, err
+	}
+	if err := k.admit(ctx, file, &m); err != nil {
 		return nil, err
 	}
 	switch {
 	case m.Stop != nil:
 		return session.Stop{Reason: m.Stop.Reason, By: m.Stop.By, Now: m.Stop.Now}, nil
+	case m.Requeue != nil:
+		return session.Requeue{Request: m.Requeue.Request, Reason: m.Requeue.Reason, By: m.Requeue.By}, nil
 	case m.Signal != nil:
 		return session.Signal{Request: m.Signal.Request, Signal: m.Signal.Signal, Tasks: m.Signal.Tasks, By: m.Signal.By}, nil
 	}
-	return nil, fmt.Errorf("neither stop nor signal")
+	return nil, fmt.Errorf("neither stop nor signal nor requeue")
 }

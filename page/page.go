@@ -1,7 +1,7 @@
 // Package page is what a coordinator shows people of its job over HTTP: the
 // running job comes in, HTML, text and JSON go out. A resource manager's proxy
 // stands before it, so every link is relative and nothing needs more than GET.
-// It changes nothing.
+// It changes nothing. A Door decides who comes in, where the cluster cares.
 package page
 
 import (
@@ -41,9 +41,10 @@ var html = sync.OnceValue(func() *template.Template {
 	return template.Must(template.New("job.html").Funcs(functions).ParseFS(files, "job.html"))
 })
 
-// Serve answers on the listener until ctx is done.
-func Serve(ctx context.Context, ln net.Listener, j Job, log *slog.Logger) error {
-	srv := &http.Server{Handler: Handler(j), ReadHeaderTimeout: 10 * time.Second, IdleTimeout: time.Minute,
+// Serve answers on the listener until ctx is done. Without a door everybody comes
+// in.
+func Serve(ctx context.Context, ln net.Listener, j Job, door *Door, log *slog.Logger) error {
+	srv := &http.Server{Handler: Handler(j, door), ReadHeaderTimeout: 10 * time.Second, IdleTimeout: time.Minute,
 		BaseContext: func(net.Listener) context.Context { return ctx },
 		ErrorLog:    slog.NewLogLogger(log.Handler(), slog.LevelDebug)}
 	stop := context.AfterFunc(ctx, func() { _ = srv.Close() })
@@ -60,12 +61,15 @@ func Serve(ctx context.Context, ln net.Listener, j Job, log *slog.Logger) error 
 //	/job.json                                    session.View
 //	/usage.json                                  what tasks use
 //	/logs/ROLE/INDEX/INCARNATION/STREAM          text; ?offset=N, ?follow=1, ?timed=1
-func Handler(j Job) http.Handler {
+func Handler(j Job, door *Door) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, r *http.Request) { show(w, j) })
 	mux.HandleFunc("GET /job.json", func(w http.ResponseWriter, r *http.Request) { data(w, public(j.View())) })
 	mux.HandleFunc("GET /usage.json", func(w http.ResponseWriter, r *http.Request) { data(w, usage(j)) })
 	mux.HandleFunc("GET /logs/{role}/{index}/{incarnation}/{stream}", func(w http.ResponseWriter, r *http.Request) { text(w, r, j) })
+	if door != nil {
+		return guard(door.guard(mux))
+	}
 	return guard(mux)
 }
 

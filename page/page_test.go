@@ -64,7 +64,7 @@ func running() job {
 func get(t *testing.T, j page.Job, path string) (*httptest.ResponseRecorder, string) {
 	t.Helper()
 	w := httptest.NewRecorder()
-	page.Handler(j).ServeHTTP(w, httptest.NewRequest(http.MethodGet, path, nil))
+	page.Handler(j, nil).ServeHTTP(w, httptest.NewRequest(http.MethodGet, path, nil))
 	return w, w.Body.String()
 }
 
@@ -143,7 +143,7 @@ func TestTornLogEndsTheConnection(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
-	go func() { done <- page.Serve(ctx, ln, j, slog.New(slog.DiscardHandler)) }()
+	go func() { done <- page.Serve(ctx, ln, j, nil, slog.New(slog.DiscardHandler)) }()
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 	resp, err := client.Get("http://" + ln.Addr().String() + "/logs/worker/0/1/0.out")
 	if err != nil {

@@ -14,6 +14,9 @@ type ACLs struct {
 	Modify People `yaml:"modify,omitempty" json:"modify,omitzero" doc:"who else may stop and signal it; they may see it, too"`
 }
 
+// IsZero says that nobody is named.
+func (a ACLs) IsZero() bool { return a.View.IsZero() && a.Modify.IsZero() }
+
 // People is a list of users and groups, or everybody. Zero names nobody.
 type People struct {
 	All    bool

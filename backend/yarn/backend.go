@@ -33,6 +33,8 @@ type Config struct {
 	// Login is how the cluster is called; nil where Denied says why it cannot be.
 	Login  *login.Login
 	Denied error
+	// Getenv gives the environment that the caller's Kerberos is found by; nil for none.
+	Getenv func(string) string
 	// User is who acts: the short name of whom the cluster takes us for, or of whom
 	// we act for.
 	User string
@@ -218,7 +220,10 @@ func (b *Backend) Check(ctx context.Context, p *plan.Plan) ([]plan.Finding, erro
 	if err != nil {
 		return nil, err
 	}
-	return append(refuse(p, c, b.User), checkFiles(ctx, b.fs, p, b.Conf.String("fs.defaultFS", ""))...), nil
+	s, _ := Decode(p)
+	out := append(refuse(p, c, b.User), b.checkACLs(ctx, p, b.layout(s))...)
+	out = append(out, checkFiles(ctx, b.fs, p, b.Conf.String("fs.defaultFS", ""))...)
+	return append(out, b.checkKeytab(ctx, p, s)...), nil
 }
 
 // Render gives what would be submitted. What only a cluster knows stands in
@@ -237,7 +242,7 @@ func (b *Backend) Render(p *plan.Plan) ([]backend.Artefact, error) {
 	files := map[string]Resource{FileMuster: file(b.layout(s).Blob("MUSTER")), FileSite: file(b.layout(s).Blob("SITE")), FileAM: file(dir.AM(1))}
 	out, err := artefact(nil, "application.json", applicationOf(p, s, s.Partitions(p), ""))
 	if err == nil {
-		out, err = artefact(out, "coordinator.json", coordinatorContainer(files, nil, s).sketch(s.Coordinator))
+		out, err = artefact(out, "coordinator.json", coordinatorContainer(files, nil, p.ACLs).sketch(s.Coordinator))
 	}
 	for i := range p.Roles {
 		if err == nil {

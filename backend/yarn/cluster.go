@@ -18,6 +18,9 @@ type cluster struct {
 	Submits     map[string]bool // queues that the user may submit to, by path and by last part; nil: unknown
 	MaxPriority int             // -1: unknown
 	Docker      string          // yes, no; empty: unknown
+	Guarded     bool            // it cares who sees what
+	// Administrators are the cluster's, as its list is written.
+	Administrators string
 }
 
 // machine is one node.

@@ -34,11 +34,8 @@ func (s *Settings) fields(d *decoder, p *plan.Plan) map[string]func(any) {
 			"exclude": func(v any) { s.LogExclude = d.pattern(v) },
 		})
 	}
-	f["acls"] = func(v any) {
-		d.object(v, map[string]func(any){
-			"view":   func(v any) { s.View = d.acl(v) },
-			"modify": func(v any) { s.Modify = d.acl(v) },
-		})
+	f["acls"] = func(any) {
+		d.refuse("every backend knows who may see and act", "write acls: {view: …, modify: …} at the top level of the job file, or --set acls.view=…")
 	}
 	f["reservation"] = func(v any) {
 		s.Reservation = d.word(v)
@@ -49,6 +46,8 @@ func (s *Settings) fields(d *decoder, p *plan.Plan) map[string]func(any) {
 	f["dir"] = func(v any) { s.Dir = d.directory(v) }
 	f["shared_dir"] = func(v any) { s.SharedDir = d.directory(v) }
 	f["filesystems"] = func(v any) { s.Filesystems = d.filesystems(v) }
+	f["keytab"] = func(v any) { s.Keytab = d.localFile(v) }
+	f["principal"] = func(v any) { s.Principal = d.principal(v) }
 	f["optional"] = func(v any) { d.boolean(v) } // read by whoever plans for another backend
 	f["application_type"] = func(any) {
 		d.refuse("muster finds its own applications by their type, "+AppType, "remove it; tags mark applications")
@@ -198,13 +197,6 @@ func (d *decoder) tags(v any) []string {
 	return words
 }
 
-func (d *decoder) acl(v any) string {
-	if _, list := v.([]any); list {
-		return strings.Join(d.words(v), ",")
-	}
-	return d.text(v)
-}
-
 func (d *decoder) pattern(v any) string {
 	text := d.text(v)
 	if _, err := regexp.Compile(text); err != nil {
@@ -229,6 +221,25 @@ func (d *decoder) filesystems(v any) []string {
 		}
 	}
 	return words
+}
+
+// localFile reads the path of a file on the submitting machine. Whoever submits
+// a job again may stand in another directory.
+func (d *decoder) localFile(v any) string {
+	text := d.text(v)
+	if text != "" && !strings.HasPrefix(text, "/") && !strings.HasPrefix(text, "~/") {
+		d.refuse(fmt.Sprintf("%q is not a whole path", text), "begin it with / or ~/")
+	}
+	return text
+}
+
+// principal reads a Kerberos name.
+func (d *decoder) principal(v any) string {
+	s := d.word(v)
+	if name, realm, ok := strings.Cut(s, "@"); s != "" && (!ok || name == "" || realm == "") {
+		d.refuse(fmt.Sprintf("%q is not a whole principal", s), "write NAME@REALM, as klist -kt KEYTAB shows it")
+	}
+	return s
 }
 
 func (d *decoder) duration(v any) time.Duration {

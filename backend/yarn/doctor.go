@@ -48,7 +48,7 @@ func (b *Backend) Diagnose(ctx context.Context) []backend.Diagnosis {
 		needs string
 		run   func(context.Context)
 	}{
-		{keyFS, d.directory}, {keyFS, d.tickets},
+		{keyFS, d.directory}, {keyFS, d.tickets}, {keyFS, d.lists},
 		{keyRM, d.nodes}, {keyRM, d.gpus}, {keyRM, d.queues},
 		{keyWeb, d.clock}, {keyWeb, d.running},
 	} {

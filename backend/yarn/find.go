@@ -20,17 +20,21 @@ func (b *Backend) Find(ctx context.Context, id string) (backend.Ref, error) {
 	if parsed, err := plan.ParseID(id); err != nil || parsed != id {
 		return backend.Ref{}, fmt.Errorf("%s: %w", id, backend.ErrUnknownJob)
 	}
-	dir, err := b.dirOf(ctx, id)
+	dir, err := b.dirIn(ctx, b.Layout, id)
+	if errors.Is(err, backend.ErrUnknownJob) {
+		return b.other(ctx, id)
+	}
 	if err != nil {
 		return backend.Ref{}, err
 	}
 	return b.refOf(ctx, id, dir)
 }
 
-// dirOf is the directory of a job. A job that was given another directory by
-// native.yarn.dir has a file in the usual place that names it.
-func (b *Backend) dirOf(ctx context.Context, id string) (JobDir, error) {
-	dir := b.Layout.Job(id)
+// dirIn is the directory of a job of the user whose layout this is. A job that
+// was given another directory by native.yarn.dir has a file in the usual place
+// that names it.
+func (b *Backend) dirIn(ctx context.Context, l Layout, id string) (JobDir, error) {
+	dir := l.Job(id)
 	info, err := b.fs.Stat(ctx, string(dir))
 	switch {
 	case errors.Is(err, fs.ErrNotExist):

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/muster-project/muster/backend"
@@ -183,7 +184,7 @@ func (k *keeping) forgotten(ctx context.Context, m moment, now time.Time) error 
 	if !k.lasting("forgotten", now, lostTime) {
 		return nil
 	}
-	return k.Seal(ctx, k.ref, event.Outcome{State: event.Failed, Status: 75, Origin: "muster", Class: event.ClassLost,
+	return k.seal(ctx, k.ref, event.Outcome{State: event.Failed, Status: 75, Origin: "muster", Class: event.ClassLost,
 		Text: "the resource manager has forgotten " + m.app, Hint: "its checkpoint, if it wrote one, is in " + k.ref.Dir + "/checkpoint"})
 }
 
@@ -198,7 +199,7 @@ func (k *keeping) broken(ctx context.Context, m moment, now time.Time) error {
 	if !k.lasting("ended", now, sealTime) {
 		return nil
 	}
-	return k.Seal(ctx, k.ref, outcome(m.report))
+	return k.seal(ctx, k.ref, outcome(m.report))
 }
 
 // outcome is what the resource manager says of an end that no coordinator wrote
@@ -211,6 +212,10 @@ func outcome(r *yarnpb.ApplicationReport) event.Outcome {
 	if r.GetState() == yarnpb.AppState_KILLED || r.GetFinalStatus() == yarnpb.FinalStatus_APP_KILLED {
 		o.State, o.Status, o.Class, o.Hint = event.Stopped, 130, event.ClassCancelled, ""
 		o.Text = cmp.Or(text, "killed at the resource manager")
+		if who := killedBy(text); who != "" {
+			_, why, _ := strings.Cut(text, " with diagnostic message: ")
+			o.Text = strings.TrimSuffix("killed at the resource manager by "+who+": "+why, ": ")
+		}
 	}
 	return o
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/muster-project/muster/hadoop/pb/yarnpb"
 	"github.com/muster-project/muster/hadoop/token"
 	"github.com/muster-project/muster/plan"
+	"github.com/muster-project/muster/spec"
 )
 
 // Container is what a node is told to start.
@@ -20,8 +21,8 @@ type Container struct {
 	Env     map[string]string
 	Command string // of our own words only: see shell
 	// Credentials are for the container's user alone.
-	Credentials  *token.Credentials
-	View, Modify string // access lists; empty for the owner and administrators
+	Credentials *token.Credentials
+	ACLs        spec.ACLs // beside the owner and administrators
 }
 
 // command is a line for a node's launch script, which a node puts unescaped
@@ -33,9 +34,9 @@ func command(words string) string {
 
 // Coordinator is the container of a job's coordinator. Its environment has
 // nothing of the job: what it must know is in files.
-func coordinatorContainer(files map[string]Resource, cred *token.Credentials, s *Settings) Container {
+func coordinatorContainer(files map[string]Resource, cred *token.Credentials, acls spec.ACLs) Container {
 	return Container{
-		Files: files, Credentials: cred, View: s.View, Modify: s.Modify,
+		Files: files, Credentials: cred, ACLs: acls,
 		Command: command("./" + FileMuster + " coordinator --yarn"),
 		// An application whose log is to be read should say all of it when it crashes.
 		Env: map[string]string{"GOTRACEBACK": "all"},
@@ -43,22 +44,19 @@ func coordinatorContainer(files map[string]Resource, cred *token.Credentials, s 
 }
 
 // ExecutorContainer is the container of an executor of one role. The start
-// context holds a private key, so it travels as a secret; hdfs is the token by
-// which the executor reaches the file system, nil on an insecure cluster.
-func ExecutorContainer(am *AM, s *Settings, p *plan.Plan, role string, start []byte, hdfs *token.Token) Container {
+// context holds a private key, so it travels as a secret; hdfs are the tokens by
+// which executor and task reach file systems, none on an insecure cluster.
+func ExecutorContainer(am *AM, s *Settings, p *plan.Plan, role string, start []byte, hdfs []token.Token) Container {
 	c := Container{
-		Files: map[string]Resource{FileExecutor: am.Executor}, View: s.View, Modify: s.Modify,
+		Files: map[string]Resource{FileExecutor: am.Executor}, ACLs: p.ACLs,
 		Command:     command("./" + FileExecutor + " container"),
-		Credentials: &token.Credentials{Secrets: map[string][]byte{SecretStart: start}},
+		Credentials: &token.Credentials{Tokens: hdfs, Secrets: map[string][]byte{SecretStart: start}},
 		Env:         map[string]string{"GOTRACEBACK": "all"},
 	}
 	for _, sha := range blobsOf(p) {
 		if r, ok := am.Blobs[sha]; ok {
 			c.Files[DirBlobs+"/"+sha] = r
 		}
-	}
-	if hdfs != nil {
-		c.Credentials.Tokens = append(c.Credentials.Tokens, *hdfs)
 	}
 	r := s.Role(role)
 	if pr := p.Role(role); pr != nil && pr.Resources.GPUs > 1 {
@@ -141,10 +139,10 @@ func (c Container) Proto(filesystem string) (*yarnpb.ContainerLaunchContext, err
 	}
 	for _, acl := range []struct {
 		kind  yarnpb.AccessType
-		users string
-	}{{yarnpb.AccessType_VIEW_APP, c.View}, {yarnpb.AccessType_MODIFY_APP, c.Modify}} {
-		if acl.users != "" {
-			out.Acls = append(out.Acls, &yarnpb.AppACL{Type: acl.kind.Enum(), Acl: new(acl.users)})
+		users spec.People
+	}{{yarnpb.AccessType_VIEW_APP, c.ACLs.View.And(c.ACLs.Modify)}, {yarnpb.AccessType_MODIFY_APP, c.ACLs.Modify}} {
+		if !acl.users.IsZero() {
+			out.Acls = append(out.Acls, &yarnpb.AppACL{Type: acl.kind.Enum(), Acl: new(acl.users.String())})
 		}
 	}
 	return out, nil

@@ -9,6 +9,7 @@ import (
 	"github.com/muster-project/muster/hadoop/pb/yarnpb"
 	"github.com/muster-project/muster/hadoop/token"
 	"github.com/muster-project/muster/plan"
+	"github.com/muster-project/muster/spec"
 )
 
 // stable prints a record the same way each time: the printer varies its blanks on
@@ -19,12 +20,13 @@ func stable(m fmt.Stringer) string {
 
 // What goes over the wire for a coordinator and an executor.
 func TestLaunch(t *testing.T) {
-	p := testPlan(2, size1, map[string]any{"acls": map[string]any{"view": "bob"}, "docker": map[string]any{"image": "pytorch:2", "mounts": []any{"/data:/data"}},
+	p := testPlan(2, size1, map[string]any{"docker": map[string]any{"image": "pytorch:2", "mounts": []any{"/data:/data"}},
 		"tags": []any{"nightly"}, "lifetime": "1h", "am": map[string]any{"node_label": "batch"}, "log_aggregation": map[string]any{"include": ".*"}, "reservation": "reservation_7_0009"})
 	p.Roles[0].Resources.GPUs = 2
 	p.Work.Archive = strings.Repeat("a", 64)
 	p.Work.Files = []plan.File{{Blob: strings.Repeat("b", 64)}, {Blob: strings.Repeat("a", 64)}}
 	p.Queue, p.Priority = "research", 3
+	p.ACLs = spec.ACLs{View: spec.People{Users: []string{"bob"}}, Modify: spec.People{Users: []string{"carol"}, Groups: []string{"ops"}}}
 	s, findings := Decode(p)
 	if len(findings) > 0 {
 		t.Fatal(findings)
@@ -33,7 +35,7 @@ func TestLaunch(t *testing.T) {
 		return Resource{Path: fmt.Sprintf("/user/alice/.muster/blobs/%d", n), Size: int64(100 * n), Time: int64(1000 * n), Public: public}
 	}
 	am := &AM{Executor: blob(1, true), Blobs: map[string]Resource{p.Work.Archive: blob(2, false), strings.Repeat("b", 64): blob(3, false)}}
-	e, err := ExecutorContainer(am, s, p, "worker", []byte("secret"), &token.Token{Identifier: []byte{1}, Password: []byte{2}, Kind: token.KindHDFS, Service: "10.0.0.1:8020"}).Proto("hdfs://prod")
+	e, err := ExecutorContainer(am, s, p, "worker", []byte("secret"), []token.Token{{Identifier: []byte{1}, Password: []byte{2}, Kind: token.KindHDFS, Service: "10.0.0.1:8020"}}).Proto("hdfs://prod")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -43,7 +45,7 @@ func TestLaunch(t *testing.T) {
 	}
 	e.Tokens = nil
 	files := map[string]Resource{FileMuster: blob(4, true), FileSite: blob(5, false), FileAM: {Path: "/user/alice/.muster/jobs/m/am-000001.json", Size: 9, Time: 9, Once: true}}
-	c, err := coordinatorContainer(files, nil, s).Proto("hdfs://nn:8020")
+	c, err := coordinatorContainer(files, nil, p.ACLs).Proto("hdfs://nn:8020")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -120,6 +120,16 @@ type AM struct {
 	Blobs map[string]Resource `json:"blobs,omitempty"`
 	// Heartbeat is how often the coordinator asks the resource manager.
 	Heartbeat spec.Duration `json:"heartbeat"`
+	// Guarded says that the cluster cares who sees what, and so must the job's
+	// page; Admins are those of the cluster and of the job's queue.
+	Guarded bool        `json:"guarded,omitempty"`
+	Admins  spec.People `json:"admins,omitzero"`
+	ACLs    spec.ACLs   `json:"acls,omitzero"` // of the job
+	// Principal is whom the keytab in the coordinator's container is for; empty
+	// where there is none.
+	Principal string `json:"principal,omitempty"`
+	// Filesystems are those whose tokens the job gets beside those of Filesystem.
+	Filesystems []string `json:"filesystems,omitempty"`
 	// Kept says that somebody outside tends the job, so that stepping aside does
 	// not end it.
 	Kept bool `json:"kept"`

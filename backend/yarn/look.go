@@ -95,6 +95,7 @@ func (b *Backend) read(c *cluster, running map[string]string, over hadoop.Overvi
 		conf = conf.With(running)
 		c.MaxPriority = int(conf.Int("yarn.cluster.max-application-priority", 0))
 	}
+	c.Guarded, c.Administrators = guarded(conf), conf.String(keyAdmins, "*")
 	kind := conf.String("yarn.resourcemanager.scheduler.class", "CapacityScheduler")
 	c.Scheduler = Scheduler{Kind: kind[strings.LastIndexByte(kind, '.')+1:], Rounding: hadoop.RoundingOf(conf, kind),
 		HostPort: conf.Bool("yarn.scheduler.include-port-in-node-name", false)}

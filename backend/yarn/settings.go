@@ -18,11 +18,12 @@ type Settings struct {
 	MasterLabel  string        // node label of the coordinator's container
 	LogInclude   string        // regular expressions of file names for YARN's log aggregation
 	LogExclude   string
-	View, Modify string   // access lists: "user,user group,group", or "*"
 	Reservation  string   // reservation id, as YARN prints it
 	Dir          string   // of muster's files of this user; empty for the default
 	SharedDir    string   // of all users' tickets; empty for the default
 	Filesystems  []string // hdfs://… beside the default one, whose tokens the job gets
+	Keytab       string   // local path of the coordinator's keytab; empty for none
+	Principal    string   // whose keys are in it
 	Roles        map[string]RoleSettings
 }
 
@@ -125,6 +126,9 @@ func Decode(p *plan.Plan) (*Settings, []plan.Finding) {
 		return s, nil
 	}
 	d.object(value, s.fields(d, p))
+	if (s.Keytab == "") != (s.Principal == "") {
+		d.refuse("keytab and principal go together: the one holds the keys of the other", "write both, or neither")
+	}
 	s.images(p)
 	return s, d.findings
 }

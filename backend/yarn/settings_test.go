@@ -18,8 +18,8 @@ func TestDecode(t *testing.T) {
 		"am": map[string]any{"memory": "512MiB", "cpus": 2.0, "node_label": "batch"}, "resources": map[string]any{"licence": uint64(2)},
 		"placement":       map[string]any{"kind": "spread", "scope": "rack", "away_from": []any{"ps"}},
 		"docker":          map[string]any{"image": "pytorch:2", "mounts": []any{"/data:/data", "/out:/out:rw"}, "network": "host"},
-		"log_aggregation": map[string]any{"include": ".*", "exclude": "core.*"}, "acls": map[string]any{"view": []any{"bob", "carol"}, "modify": "bob staff"},
-		"reservation": "reservation_1796072023316_0001", "dir": "/user/alice/m/", "shared_dir": "/tmp/g", "optional": true,
+		"log_aggregation": map[string]any{"include": ".*", "exclude": "core.*"},
+		"reservation":     "reservation_1796072023316_0001", "dir": "/user/alice/m/", "shared_dir": "/tmp/g", "optional": true,
 		"roles": map[string]any{"ps": map[string]any{"node_label": "batch", "resources": map[string]any{"licence": 1.0}}},
 	})
 	p.Roles = append(p.Roles, plan.Role{Name: "ps", Image: "ps:1"})
@@ -31,7 +31,7 @@ func TestDecode(t *testing.T) {
 		Placement: Placement{Kind: "spread", Scope: "rack", Away: []string{"ps"}},
 		Docker:    Docker{Image: "pytorch:2", Mounts: []string{"/data:/data:ro", "/out:/out:rw"}, Network: "host"}}
 	want := &Settings{RoleSettings: worker, MaxAttempts: 3, Lifetime: 12 * time.Hour, Tags: []string{"nightly", "team-a"},
-		Coordinator: Size{Memory: 512, VCores: 2}, MasterLabel: "batch", LogInclude: ".*", LogExclude: "core.*", View: "bob,carol", Modify: "bob staff",
+		Coordinator: Size{Memory: 512, VCores: 2}, MasterLabel: "batch", LogInclude: ".*", LogExclude: "core.*",
 		Reservation: "reservation_1796072023316_0001", Dir: "/user/alice/m", SharedDir: "/tmp/g",
 		Roles: map[string]RoleSettings{"ps": {NodeLabel: "batch", Resources: map[string]int64{"licence": 1}, Docker: Docker{Image: "ps:1"}}}}
 	if diff := cmp.Diff(want, got); diff != "" {

@@ -82,6 +82,8 @@ func (b *Backend) now(ctx context.Context, ref backend.Ref) (moment, error) {
 		switch err := readJSON(ctx, b.fs, dir.Aside(m.n), &a); {
 		case err == nil:
 			m.aside = &a
+		case ref.Owner != "" && errors.Is(err, fs.ErrPermission):
+			m.aside = &Aside{Reason: "it stepped aside"} // who else may see the job is not told for whom
 		case !errors.Is(err, fs.ErrNotExist):
 			return m, err
 		}
@@ -115,6 +117,12 @@ func (m moment) phase() (backend.Phase, string) {
 	return backend.PhaseQueued, firstLine(m.report.GetDiagnostics())
 }
 
+// letter asks the coordinator to stop. Who it is from, the coordinator takes from
+// whose file it is.
+func letter(by string, now bool) api.Mail {
+	return api.Mail{Stop: &api.Stop{By: by, Now: now}}
+}
+
 // stopPatience is how long a coordinator that was told to stop at once may take
 // to say its verdict, before the resource manager ends everything.
 const stopPatience = 5 * time.Second
@@ -125,13 +133,22 @@ func (b *Backend) Stop(ctx context.Context, ref backend.Ref, now bool) error {
 	if err := b.connect(); err != nil {
 		return err
 	}
+	if ref.Owner != "" && ref.Dir == "" {
+		return b.killOther(ctx, ref)
+	}
 	m, err := b.now(ctx, ref)
+	if ref.Owner != "" && errors.Is(err, fs.ErrPermission) {
+		return b.killOther(ctx, ref)
+	}
 	if err != nil || m.over != nil {
 		return err
 	}
+	if ref.Owner != "" {
+		return b.stopOther(ctx, ref, m, now)
+	}
 	reason := "stopped by " + b.User
 	if m.report.GetState() == yarnpb.AppState_RUNNING {
-		if err := b.mail(ctx, JobDir(ref.Dir), api.Mail{Stop: &api.Stop{Reason: reason, By: b.User, Now: now}}); err != nil {
+		if err := b.mail(ctx, ref, letter(b.User, now)); err != nil {
 			return err
 		}
 		if !now {
@@ -181,17 +198,21 @@ func (b *Backend) end(ctx context.Context, ref backend.Ref, o event.Outcome) err
 				return fmt.Errorf("%s: cannot be killed: %w", t.app, err)
 			}
 		}
-		if err := b.Seal(ctx, ref, o); err != nil {
+		if err := b.seal(ctx, ref, o); err != nil {
 			return fmt.Errorf("%s: its journal cannot be sealed: %w", ref.Job, err)
 		}
 	}
 }
 
 // mail leaves a message for the coordinator, which looks for it often.
-func (b *Backend) mail(ctx context.Context, dir JobDir, m api.Mail) error {
+func (b *Backend) mail(ctx context.Context, ref backend.Ref, m api.Mail) error {
 	data, err := json.Marshal(m)
 	if err != nil {
 		return err
 	}
-	return storage.PublishBytes(ctx, b.fs, path.Join(dir.Mailbox(), rand.Text()[:16]+".json"), modeData, data)
+	mode := modeData
+	if ref.Owner != "" {
+		mode = modeLetter
+	}
+	return storage.PublishBytes(ctx, b.fs, path.Join(JobDir(ref.Dir).Mailbox(), rand.Text()[:16]+".json"), mode, data)
 }

@@ -45,7 +45,13 @@ func (b *Backend) Submit(ctx context.Context, sub backend.Submission) (backend.R
 		return backend.Ref{}, err
 	}
 	j := &job{Backend: b, store: st, dir: dir, plan: sub.Plan, settings: s}
-	t, err := j.submit(ctx, 1, Aside{})
+	t, err := try{}, j.open(ctx)
+	if err == nil {
+		err = b.storeKeytab(ctx, dir, s)
+	}
+	if err == nil {
+		t, err = j.submit(ctx, 1, Aside{})
+	}
 	if err != nil {
 		if first && !errors.Is(err, errUndecided) {
 			err = errors.Join(err, b.forget(ctx, sub.Plan.ID, dir))
@@ -159,7 +165,7 @@ func (j *job) claim(ctx context.Context, n int) (hadoop.AppID, error) {
 		if id, _, err = j.rm.NewApplication(ctx); err != nil {
 			return id, j.unreachable(err)
 		}
-		err = storage.PublishBytes(ctx, j.fs, j.dir.App(n), modeData, []byte(id.String()))
+		err = storage.PublishBytes(ctx, storage.Shown(j.fs), j.dir.App(n), modeData, []byte(id.String()))
 		if err == nil {
 			return id, nil
 		}
@@ -182,12 +188,15 @@ func (j *job) hand(ctx context.Context, id hadoop.AppID, am *AM, ticket string) 
 	}
 	files := map[string]Resource{FileMuster: am.Muster, FileSite: am.Site,
 		FileAM: {Path: j.dir.AM(am.Try), Size: info.Size(), Time: info.ModTime().UnixMilli(), Once: true}}
+	if err := j.keytabFiles(ctx, files); err != nil {
+		return err
+	}
 	// They are of this submission alone: the resource manager ends them with it.
 	cred, err := FetchTokens(ctx, j.Conf, j.Login, j.settings.Filesystems)
 	if err != nil {
 		return j.refusal(err)
 	}
-	c, err := coordinatorContainer(files, cred, j.settings).Proto(am.Filesystem)
+	c, err := coordinatorContainer(files, cred, j.plan.ACLs).Proto(am.Filesystem)
 	if err != nil {
 		return err
 	}
