@@ -182,6 +182,29 @@ func wantActed(t *testing.T, fsys storage.FS, dir string, acted []string) {
 	t.Logf("%d events acted on, all in the journal of %d", len(acted), len(have))
 }
 
+// appended appends some batches and gives what may be acted on, with the longest
+// time that one took.
+func appended(t *testing.T, j *Journal, n int) (acted []string, longest time.Duration) {
+	t.Helper()
+	for i := range n {
+		batch := said("value "+strconv.Itoa(i), "another")
+		begun := time.Now()
+		for {
+			err := j.Append(t.Context(), batch)
+			if err == nil {
+				break
+			}
+			t.Log(err)
+			if time.Since(begun) > 2*time.Minute {
+				t.Fatal(err)
+			}
+		}
+		longest = max(longest, time.Since(begun))
+		acted = append(acted, words(batch)...)
+	}
+	return acted, longest
+}
+
 func TestOnHDFSAKilledCoordinatorIsSucceeded(t *testing.T) {
 	for round := range 3 {
 		t.Run(strconv.Itoa(round), func(t *testing.T) {

@@ -46,29 +46,6 @@ func whole(t *testing.T) {
 	t.Cleanup(all)
 }
 
-// appended appends some batches and gives what may be acted on, with the longest
-// time that one took.
-func appended(t *testing.T, j *Journal, n int) (acted []string, longest time.Duration) {
-	t.Helper()
-	for i := range n {
-		batch := said("value "+strconv.Itoa(i), "another")
-		begun := time.Now()
-		for {
-			err := j.Append(t.Context(), batch)
-			if err == nil {
-				break
-			}
-			t.Log(err)
-			if time.Since(begun) > 2*time.Minute {
-				t.Fatal(err)
-			}
-		}
-		longest = max(longest, time.Since(begun))
-		acted = append(acted, words(batch)...)
-	}
-	return acted, longest
-}
-
 func TestOnHDFSAJournalOutlivesADataNode(t *testing.T) {
 	for name, tc := range map[string]struct {
 		verb    string

@@ -32,7 +32,7 @@ const patience = 2 * time.Second
 
 // Follow gives the events of a job from seq on, in order and each once, and
 // waits for more. It ends after job.finished; when ctx ends, with its error.
-// A job that has no journal yet is waited for.
+// A job that has no journal yet is waited for, and so is storage that is away.
 //
 // It gives an event only if no higher segment exists after it was read, or if
 // the successor adopted it: the rule by which coordinators act. What it gave is
@@ -43,6 +43,7 @@ func Follow(ctx context.Context, fsys storage.FS, dir string, from int64) iter.S
 		tick := time.NewTimer(0)
 		defer tick.Stop()
 		heard := time.Now()
+		var missed time.Time // since when storage is away
 		changed, ignore := notice(fsys, dir)
 		defer ignore()
 		for {
@@ -55,7 +56,13 @@ func Follow(ctx context.Context, fsys storage.FS, dir string, from int64) iter.S
 					return
 				}
 			}
-			if err != nil {
+			switch {
+			case !errors.Is(err, storage.ErrAway):
+				missed = time.Time{}
+			case missed.IsZero():
+				missed = time.Now()
+			}
+			if err != nil && (missed.IsZero() || time.Since(missed) > awayFor) {
 				yield(event.Event{}, err)
 				return
 			}

@@ -70,22 +70,36 @@ type batch struct {
 }
 
 // Open takes the job over: it gives all events so far and the journal in which
-// they go on. dir is the job's directory, which must exist.
+// they go on. dir is the job's directory, which must exist. Storage that is away is
+// waited for.
 //
 // A finished job is given with ErrFinished and without a journal.
 func Open(ctx context.Context, fsys storage.FS, dir string, who Owner, now time.Time) (*Journal, []event.Event, error) {
-	if _, err := fsys.Stat(ctx, dir); err != nil {
-		return nil, nil, err
+	for n := 1; ; n++ {
+		j, events, err := openOnce(ctx, fsys, dir, who, now)
+		// The new segment was spent before its first line was acknowledged: nobody
+		// continues it, so another one may follow.
+		if !errors.Is(err, storage.ErrSpent) || n == openings || ctx.Err() != nil {
+			return j, events, err
+		}
 	}
-	if err := storage.Shown(fsys).Mkdir(ctx, segmentDir(dir), 0o700); err != nil {
-		return nil, nil, err
-	}
-	terms, err := segments(ctx, fsys, dir)
-	if err != nil {
-		return nil, nil, err
-	}
-	// Looked at before a segment is made: a sealed job stays as it is.
-	events, err := collect(Read(ctx, fsys, dir, 1))
+}
+
+// openings bounds the segments of one Open.
+const openings = 3
+
+func openOnce(ctx context.Context, fsys storage.FS, dir string, who Owner, now time.Time) (*Journal, []event.Event, error) {
+	var terms []int64
+	var events []event.Event
+	err := patiently(ctx, func() (err error) {
+		terms, events, err = look(ctx, fsys, dir)
+		if errors.Is(err, storage.ErrAway) && len(terms) > 0 {
+			// What a coordinator left behind on a machine that was restarted can be
+			// read once it was taken from it. One that lives has lost it, too.
+			err = errors.Join(err, fence(ctx, fsys, segmentPath(dir, last(terms))))
+		}
+		return err
+	})
 	if err != nil {
 		return nil, nil, err
 	}
@@ -97,7 +111,7 @@ func Open(ctx context.Context, fsys storage.FS, dir string, who Owner, now time.
 	j.ctx, j.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	// From here on no other coordinator acts on what it appends (see Append), and
 	// only after that is what they wrote read.
-	j.out, err = storage.Shown(fsys).Create(ctx, segmentPath(dir, j.term), 0o600)
+	j.out, err = fsys.Create(ctx, segmentPath(dir, j.term), 0o600)
 	if errors.Is(err, fs.ErrExist) {
 		err = fmt.Errorf("%s: %w", segmentPath(dir, j.term), ErrRaced)
 	}
@@ -115,6 +129,21 @@ func Open(ctx context.Context, fsys storage.FS, dir string, who Owner, now time.
 	return j, events, nil
 }
 
+// look sees what is there before a segment is made: a sealed job stays as it is.
+func look(ctx context.Context, fsys storage.FS, dir string) (terms []int64, events []event.Event, err error) {
+	if _, err := fsys.Stat(ctx, dir); err != nil {
+		return nil, nil, err
+	}
+	if err := fsys.Mkdir(ctx, segmentDir(dir), 0o700); err != nil {
+		return nil, nil, err
+	}
+	if terms, err = segments(ctx, fsys, dir); err != nil {
+		return nil, nil, err
+	}
+	events, err = collect(Read(ctx, fsys, dir, 1))
+	return terms, events, err
+}
+
 func sealed(events []event.Event) bool {
 	return slices.ContainsFunc(events, func(e event.Event) bool {
 		_, ok := e.Body.(*event.JobFinished)
@@ -123,27 +152,39 @@ func sealed(events []event.Event) bool {
 }
 
 func (j *Journal) takeOver(ctx context.Context, terms []int64, now time.Time) ([]event.Event, error) {
-	if f, ok := j.fs.(storage.Fencer); ok && len(terms) > 0 {
-		if err := f.Fence(ctx, segmentPath(j.dir, last(terms))); err != nil {
-			return nil, err
+	var c chain
+	var events []event.Event
+	err := patiently(ctx, func() (err error) {
+		if len(terms) > 0 {
+			if err := fence(ctx, j.fs, segmentPath(j.dir, last(terms))); err != nil {
+				return err
+			}
 		}
-	}
-	chain, err := trace(ctx, j.fs, j.dir, terms)
-	if err != nil {
-		return nil, err
-	}
-	events, err := collect(chain.events(ctx, j.fs, j.dir, 1))
+		if c, err = trace(ctx, j.fs, j.dir, terms); err != nil {
+			return err
+		}
+		events, err = collect(c.events(ctx, j.fs, j.dir, 1))
+		return err
+	})
 	if err != nil {
 		return nil, err
 	}
 	if len(events) > 0 {
 		j.seq = events[len(events)-1].Seq
 	}
-	opened := []event.Event{{At: now, Body: j.opened(j.term, chain.top(), j.seq)}}
-	if err := j.attempt(ctx, opened); err != nil {
+	opened := []event.Event{{At: now, Body: j.opened(j.term, c.top(), j.seq)}}
+	if err := patiently(ctx, func() error { return j.attempt(ctx, opened) }); err != nil {
 		return nil, err
 	}
 	return append(events, opened...), nil
+}
+
+// fence takes a segment from its writer where the file system can.
+func fence(ctx context.Context, fsys storage.FS, path string) error {
+	if f, ok := fsys.(storage.Fencer); ok {
+		return f.Fence(ctx, path)
+	}
+	return nil
 }
 
 func (j *Journal) opened(term, previous, adopted int64) *event.TermOpened {

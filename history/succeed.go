@@ -39,6 +39,11 @@ func (j *Journal) succeed(ctx context.Context, events []event.Event) (found bool
 	n := j.next
 	if !n.read {
 		if err := j.readFor(ctx, n, events); err != nil {
+			if errors.Is(err, storage.ErrAway) {
+				// The machine that has the old segment was restarted, perhaps: what is
+				// open there can be read once it is fenced. Nobody writes to it any more.
+				err = errors.Join(err, fence(ctx, j.fs, segmentPath(j.dir, j.term)))
+			}
 			return false, err
 		}
 	}
@@ -139,10 +144,6 @@ func (j *Journal) enter(n *succession) {
 		after = n.found[k-1].Seq
 	}
 	j.term, j.seq, j.out, j.spent, j.next = n.term, after+1, n.out, false, nil
-	if f, ok := j.fs.(storage.Fencer); ok {
-		j.fencing.Go(func() {
-			// Without it the file is closed all the same, some time later.
-			_ = f.Fence(j.ctx, left)
-		})
-	}
+	// Without it the file is closed all the same, some time later.
+	j.fencing.Go(func() { _ = fence(j.ctx, j.fs, left) })
 }

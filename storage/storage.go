@@ -47,6 +47,10 @@ type Writer interface {
 // Writer may be tried again.
 var ErrSpent = errors.New("this file can no longer be written here")
 
+// ErrAway is the identity of an error that may go by itself: machines of the file
+// system do not answer now. The same call may be made again.
+var ErrAway = errors.New("storage is away")
+
 // Fencer is implemented by file systems that can end another writer's file.
 type Fencer interface {
 	// Fence returns when no writer can add to the file any more.

@@ -44,7 +44,12 @@ type span struct {
 // rounds is how often the NameNode is asked again where no replica can be read,
 // some 16 s in all: blocks move, get another stamp when a file is taken from its
 // writer, and a DataNode that is restarted comes back.
-const rounds = 8
+const (
+	rounds = 8
+	// unrecovered bounds the rounds for a block that waits to be recovered: that
+	// takes somebody who asks for it.
+	unrecovered = 3
+)
 
 // Open opens a file for reading from offset. Everything that was flushed before
 // the call is read, also while the file is being written; perhaps a little more.
@@ -62,7 +67,8 @@ func (c *Client) Open(ctx context.Context, path string, offset int64) (*Reader, 
 	r := &Reader{client: c, ctx: ctx, path: path, src: clean, holder: c.name, at: offset}
 	for n := 1; ; n++ {
 		r.blocks, err = r.locate(offset)
-		if err == nil || n == rounds || !errors.Is(err, errBlock) || sleep(ctx, backoff(n)) != nil {
+		if err == nil || n == rounds || !errors.Is(err, errBlock) || n == unrecovered && errors.Is(err, errUnrecovered) ||
+			sleep(ctx, backoff(n)) != nil {
 			break
 		}
 	}

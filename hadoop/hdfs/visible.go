@@ -20,6 +20,10 @@ type replicas struct {
 	closed  bool
 }
 
+// errUnrecovered says that a DataNode was restarted while it had a block open. It
+// can be read once its file was taken from the writer, who has lost it anyway.
+var errUnrecovered = errors.New("its replica waits to be recovered")
+
 // visible is the length up to which an open block was acknowledged. Where no
 // DataNode has the replica yet, its writer has got as far as asking for the block.
 func (c *Client) visible(ctx context.Context, lb *hdfspb.LocatedBlock) (int64, error) {
@@ -35,7 +39,7 @@ func (c *Client) visible(ctx context.Context, lb *hdfspb.LocatedBlock) (int64, e
 		case err == nil && length >= 0:
 			return length, nil
 		case err == nil:
-			err = errors.New("its replica waits to be recovered")
+			err = errUnrecovered
 		case errors.Is(err, ReplicaNotFound):
 			missing++
 		case !answered:

@@ -45,5 +45,5 @@ func (f *FS) Fence(ctx context.Context, path string) error {
 		}
 		done, err = f.client.Closed(ctx, path)
 	}
-	return err
+	return away(err)
 }

@@ -49,40 +49,40 @@ func (f *FS) mode(m fs.FileMode) fs.FileMode {
 func (f *FS) Open(ctx context.Context, path string, offset int64) (io.ReadCloser, error) {
 	r, err := f.client.Open(ctx, path, offset)
 	if err != nil {
-		return nil, err
+		return nil, away(err)
 	}
-	return r, nil
+	return &reader{r}, nil
 }
 
 // Create makes a new file with exactly this mode.
 func (f *FS) Create(ctx context.Context, path string, mode fs.FileMode) (storage.Writer, error) {
 	w, err := f.client.Create(ctx, path, hdfs.Options{Mode: f.mode(mode)})
 	if err != nil {
-		return nil, err
+		return nil, away(err)
 	}
 	return &writer{Writer: w}, nil
 }
 
 // Rename moves a file or directory to a name that is free.
 func (f *FS) Rename(ctx context.Context, from, to string) error {
-	return f.client.Rename(ctx, from, to)
+	return away(f.client.Rename(ctx, from, to))
 }
 
 // Mkdir makes a directory and the missing ones above it.
 func (f *FS) Mkdir(ctx context.Context, path string, mode fs.FileMode) error {
-	return f.client.Mkdir(ctx, path, f.mode(mode))
+	return away(f.client.Mkdir(ctx, path, f.mode(mode)))
 }
 
 // SetTimes sets when a path was last modified, to the millisecond.
 func (f *FS) SetTimes(ctx context.Context, path string, modified time.Time) error {
-	return f.client.SetTimes(ctx, path, modified)
+	return away(f.client.SetTimes(ctx, path, modified))
 }
 
 // List gives what is in a directory, by name.
 func (f *FS) List(ctx context.Context, path string) ([]fs.FileInfo, error) {
 	list, err := f.client.List(ctx, path)
 	if err != nil {
-		return nil, err
+		return nil, away(err)
 	}
 	out := make([]fs.FileInfo, len(list))
 	for i, info := range list {
@@ -96,7 +96,7 @@ func (f *FS) List(ctx context.Context, path string) ([]fs.FileInfo, error) {
 func (f *FS) Stat(ctx context.Context, path string) (fs.FileInfo, error) {
 	info, err := f.client.Stat(ctx, path)
 	if err != nil {
-		return nil, err
+		return nil, away(err)
 	}
 	return info, nil
 }
@@ -104,5 +104,5 @@ func (f *FS) Stat(ctx context.Context, path string) (fs.FileInfo, error) {
 // Remove removes a path with all that is in it.
 func (f *FS) Remove(ctx context.Context, path string) error {
 	_, err := f.client.Delete(ctx, path)
-	return err
+	return away(err)
 }

@@ -25,15 +25,10 @@ func (w *writer) Write(p []byte) (int, error) {
 // told marks an error after which nothing can be written.
 func (w *writer) told(err error) error {
 	if err != nil && w.Err() != nil {
-		return &spent{err}
+		return &marked{err, storage.ErrSpent}
 	}
-	return err
+	return away(err)
 }
-
-// spent is storage.ErrSpent and keeps the words of its cause.
-type spent struct{ error }
-
-func (s *spent) Unwrap() []error { return []error{s.error, storage.ErrSpent} }
 
 // Sync flushes. It does not force the bytes to the disks of the DataNodes: one
 // that is interrupted in that by a takeover may never finish it.
