@@ -20,8 +20,6 @@ var (
 	torch  = flag.String("torch", "", "a Python with PyTorch")
 	seed   = flag.Uint64("seed", 20261201, "of the order of faults and the choice of ranks")
 	only   = flag.String("only", "", "journeys, by number and with commas between; all without")
-	first  = flag.String("user", "alice", "who submits")
-	extra  = flag.String("flags", "", "more flags of muster submit, with blanks between")
 )
 
 // Moments of a job in which a fault happens. A journey is one job that goes
@@ -45,8 +43,9 @@ type kind struct {
 	ends   bool // tasks: they are started again
 	term   bool // another coordinator follows
 	// why says at which moments it cannot be, and why.
-	why map[string]string
-	ha  bool // needs two ResourceManagers and NameNodes, and short keys
+	why   map[string]string
+	ha    bool             // needs two ResourceManagers and NameNodes, and short keys
+	ready func(j *journey) // what is waited for before the moment
 	// hurts is the moment for the short form.
 	hurts string
 }
@@ -72,7 +71,7 @@ var kinds = []kind{
 	{name: "NameNode", strike: (*journey).killNameNode, hurts: ending},
 	{name: "NameNode fails over", strike: (*journey).failOverNameNode, ha: true, hurts: saving},
 	{name: "DataNode in a write", strike: (*journey).killDataNode, hurts: stopping},
-	{name: "keys rolled", strike: (*journey).rollKeys, ha: true, hurts: training},
+	{name: "keys rolled", strike: (*journey).rollKeys, ready: (*journey).nearRoll, ha: true, hurts: training},
 	{name: "client and server", strike: (*journey).killClient, hurts: stopping},
 }
 

@@ -157,6 +157,11 @@ func (j *journey) at(moment string) bool {
 // pass goes through one moment, which is held open while its faults happen.
 func (j *journey) pass(moment string, faults []fault) {
 	t := j.t
+	for _, f := range faults {
+		if f.kind.ready != nil {
+			f.kind.ready(j)
+		}
+	}
 	switch moment {
 	case gathering:
 		if j.filler == "" {

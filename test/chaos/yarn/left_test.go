@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"path"
 	"path/filepath"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/muster-project/muster/hadoop/conf"
@@ -82,7 +84,7 @@ func (j *journey) leases(ctx context.Context) (out []string) {
 		return []string{err.Error()}
 	}
 	defer c.Close()
-	dir := path.Join("/user", *first, ".muster", "jobs", j.id)
+	dir := path.Join("/user", user, ".muster", "jobs", j.id)
 	var walk func(dir string)
 	walk = func(dir string) {
 		list, err := c.List(ctx, dir)
@@ -111,9 +113,23 @@ func (w *world) hdfs() (*hdfs.Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	l, err := login.New(c, login.Options{User: *first})
+	o := login.Options{User: user}
+	if w.kerberos != "" {
+		o = login.Options{Cache: w.ticket(), Getenv: w.getenv}
+	}
+	l, err := login.New(c, o)
 	if err != nil {
 		return nil, err
 	}
 	return hdfs.New(c, l.NameNode(fs))
+}
+
+// getenv is what clients of this world see.
+func (w *world) getenv(name string) string {
+	for _, v := range slices.Backward(w.environ) {
+		if value, ok := strings.CutPrefix(v, name+"="); ok {
+			return value
+		}
+	}
+	return ""
 }

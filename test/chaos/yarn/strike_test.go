@@ -4,6 +4,8 @@ package yarn
 
 import (
 	"errors"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
@@ -218,9 +220,69 @@ func (j *journey) killDataNode(moment string) {
 	j.again(dn, 0)
 }
 
-func (j *journey) failOverResourceManager(string) { j.t.Fatal("not there yet") }
-func (j *journey) failOverNameNode(string)        { j.t.Fatal("not there yet") }
-func (j *journey) rollKeys(string)                { j.t.Fatal("not there yet") }
+// failOverResourceManager kills the active one; ZooKeeper elects the other.
+func (j *journey) failOverResourceManager(string) { j.failOver("rm") }
+
+// failOverNameNode makes the standby the active one, every second time because
+// the active one is dead.
+func (j *journey) failOverNameNode(string) {
+	if j.r.IntN(2) == 0 {
+		j.failOver("nn")
+		return
+	}
+	old, err := j.cluster.Active(j.t.Context(), "nn")
+	j.can(err)
+	j.can(j.cluster.Kill(j.t.Context(), old))
+	j.failOver("nn")
+	j.can(errors.Join(j.cluster.Start(j.t.Context(), old), j.cluster.Wait(j.t.Context())))
+}
+
+func (j *journey) failOver(kind string) {
+	j.struck()
+	_, err := j.cluster.Failover(j.t.Context(), kind)
+	j.can(errors.Join(err, j.cluster.Wait(j.t.Context())))
+}
+
+// rolled are the times at which the ResourceManagers made new keys.
+func (j *journey) rolled() (out []time.Time) {
+	for _, rm := range j.daemons("rm") {
+		text, err := os.ReadFile(filepath.Join(j.cluster.Dir, "logs", rm+".log"))
+		j.can(err)
+		for line := range strings.Lines(string(text)) {
+			if len(line) > 19 && strings.Contains(line, "Rolling master-key for ") {
+				if at, err := time.ParseInLocation(time.DateTime, line[:19], time.Local); err == nil {
+					out = append(out, at)
+				}
+			}
+		}
+	}
+	slices.SortFunc(out, time.Time.Compare)
+	return out
+}
+
+// nearRoll waits until keys are about to be rolled, so that the moment need not
+// be held open for the whole of their life.
+func (j *journey) nearRoll() {
+	c, err := conf.Load(j.conf)
+	j.can(err)
+	every := c.Duration("yarn.resourcemanager.nm-tokens.master-key-rolling-interval-secs", 24*time.Hour, time.Second)
+	const early = 8 * time.Second
+	until(j.t, "keys are about to be rolled", 200*time.Millisecond, func() bool {
+		all := j.rolled()
+		if len(all) == 0 {
+			return false
+		}
+		rest := every - time.Since(all[len(all)-1])
+		return 0 < rest && rest < early
+	})
+}
+
+// rollKeys waits until the ResourceManager has made new keys.
+func (j *journey) rollKeys(string) {
+	before := len(j.rolled())
+	j.struck()
+	until(j.t, "keys are rolled", 200*time.Millisecond, func() bool { return len(j.rolled()) > before })
+}
 
 // killClient kills who follows the job, and the user's server if there is one.
 func (j *journey) killClient(string) {

@@ -29,6 +29,8 @@ const patience = 3 * time.Minute
 type world struct {
 	home, conf string
 	cluster    *lab.Cluster
+	environ    []string // of clients
+	kerberos   string   // krb5.conf; empty where everybody is who he says
 }
 
 func newWorld(t *testing.T) *world {
@@ -43,6 +45,15 @@ func newWorld(t *testing.T) *world {
 	if w.cluster, err = lab.Open(w.conf); err != nil {
 		t.Fatal(err)
 	}
+	w.environ = append(os.Environ(), "MUSTER_HOME="+home, "HADOOP_CONF_DIR="+w.conf, "MUSTER_SITE=")
+	if w.kerberos, _ = w.cluster.Kerberos(); w.kerberos == "" {
+		w.environ = append(w.environ, "HADOOP_USER_NAME="+user)
+	} else {
+		if err := w.cluster.Ticket(t.Context(), user, w.ticket(), 12*time.Hour); err != nil {
+			t.Fatal(err)
+		}
+		w.environ = append(w.environ, "KRB5_CONFIG="+w.kerberos, "KRB5CCNAME=FILE:"+w.ticket())
+	}
 	t.Cleanup(func() {
 		if _, said, err := w.muster("serve", "--stop"); err != nil {
 			t.Errorf("serve --stop: %v: %s", err, said)
@@ -55,6 +66,11 @@ func newWorld(t *testing.T) *world {
 	})
 	return w
 }
+
+// user is whose jobs these are, and ticket the cache of proofs for that.
+const user = "alice"
+
+func (w *world) ticket() string { return filepath.Join(w.home, "ticket") }
 
 // ha says that the cluster has a second one of each master.
 func (w *world) ha() bool { return len(w.daemons("rm")) > 1 }
@@ -92,7 +108,7 @@ func (w *world) mend(t *testing.T) {
 
 func (w *world) command(ctx context.Context, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, *muster, args...)
-	cmd.Env = append(os.Environ(), "MUSTER_HOME="+w.home, "HADOOP_CONF_DIR="+w.conf, "HADOOP_USER_NAME="+*first, "MUSTER_SITE=")
+	cmd.Env = w.environ
 	cmd.WaitDelay = time.Second
 	return cmd
 }
@@ -111,8 +127,7 @@ func (w *world) muster(args ...string) (out, said string, err error) {
 // submit submits a job file and returns the job's id and its application.
 func (w *world) submit(t *testing.T, file string) (id, app string) {
 	t.Helper()
-	args := append([]string{"submit", "--on", "yarn", "-o", "name"}, strings.Fields(*extra)...)
-	out, said, err := w.muster(append(args, file)...)
+	out, said, err := w.muster("submit", "--on", "yarn", "-o", "name", file)
 	if err != nil {
 		t.Fatalf("submit: %v: %s", err, said)
 	}

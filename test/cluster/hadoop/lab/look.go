@@ -22,7 +22,7 @@ func (c *Cluster) Applications(ctx context.Context) ([]Application, error) {
 			App []Application `json:"app"`
 		} `json:"apps"`
 	}
-	err := c.get(ctx, rmWeb, "/ws/v1/cluster/apps", &answer)
+	err := c.manager(ctx, "/ws/v1/cluster/apps", &answer)
 	return answer.Apps.App, err
 }
 
@@ -37,7 +37,7 @@ func (c *Cluster) NodeStates(ctx context.Context) (map[string]string, error) {
 			} `json:"node"`
 		} `json:"nodes"`
 	}
-	if err := c.get(ctx, rmWeb, "/ws/v1/cluster/nodes?states=RUNNING,LOST,UNHEALTHY,REBOOTED,SHUTDOWN", &answer); err != nil {
+	if err := c.manager(ctx, "/ws/v1/cluster/nodes?states=RUNNING,LOST,UNHEALTHY,REBOOTED,SHUTDOWN", &answer); err != nil {
 		return nil, err
 	}
 	out := map[string]string{}
