@@ -54,7 +54,12 @@ func open(user string) (*Client, error) {
 // scratch is a directory of the test's own.
 func scratch(t testing.TB, c *Client) string {
 	t.Helper()
-	dir := "/tmp/muster-hdfs-test/" + strings.ReplaceAll(t.Name(), "/", "-")
+	return scratchIn(t, c, "/tmp/muster-hdfs-test")
+}
+
+func scratchIn(t testing.TB, c *Client, above string) string {
+	t.Helper()
+	dir := above + "/" + strings.ReplaceAll(t.Name(), "/", "-")
 	ctx := context.WithoutCancel(t.Context())
 	if _, err := c.Delete(ctx, dir); err != nil {
 		t.Fatal(err)

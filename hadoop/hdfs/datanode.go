@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"strconv"
+	"syscall"
 	"time"
 
 	"google.golang.org/protobuf/proto"
@@ -110,7 +111,7 @@ func (d *datanode) try(ctx context.Context, node *hdfspb.DatanodeID, lb *hdfspb.
 	if err != nil {
 		if ctx.Err() != nil { // the deadline that it set is not the cause
 			err = ctx.Err()
-		} else if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		} else if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.ECONNRESET) {
 			err = fmt.Errorf("%w: it hung up; it may want another protection than this configuration says (%s, hadoop.security.authentication, dfs.trustedchannel.resolver.class)",
 				err, protectionKey)
 		}
