@@ -36,6 +36,9 @@ func (v *validator) policies(at string, r *Role) {
 		if r.OnPreempt.Signal != "" || r.OnPreempt.Then == "" || r.OnPreempt.Before != 0 {
 			v.signal(at+".on_preempt.signal", r.OnPreempt.Signal)
 		}
+		if then := r.OnPreempt.Then; then != "" && !slices.Contains(preemptWords, then) {
+			v.report(at+".on_preempt.then", "known: requeue, stop", "%s is unknown%s", quote(then), didYouMean(then, preemptWords))
+		}
 		v.negative(at+".on_preempt.before", float64(r.OnPreempt.Before))
 	}
 }

@@ -87,9 +87,6 @@ func (o *OnPreempt) read(r *reader, n *node, path string) {
 	}
 	r.structure(n, reflect.ValueOf(o).Elem(), path)
 	o.Signal = cmp.Or(SignalName(o.Signal), o.Signal)
-	if then := n.get("then"); then != nil && o.Then != "" && !slices.Contains(preemptWords, o.Then) {
-		r.report(then.at, joinPath(path, "then"), quote(o.Then)+" is unknown"+didYouMean(o.Then, preemptWords), "known: requeue, stop")
-	}
 }
 
 // Linger bounds how long a role may outlive the roles it follows. When the
