@@ -1,11 +1,14 @@
 package coordinator_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
+	"log/slog"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -39,6 +42,7 @@ type bench struct {
 	dir  string
 	fake *fake.Cluster
 	plan *plan.Plan
+	log  *slog.Logger
 }
 
 func newBench(t *testing.T, words ...string) *bench {
@@ -75,7 +79,7 @@ func newBenchWith(t *testing.T, change func(*plan.Plan), words ...string) *bench
 // run is one term.
 func (b *bench) run(ctx context.Context) error {
 	return coordinator.Run(ctx, coordinator.Config{Dir: b.dir, FS: b.fs, Gang: b.fake.Opener(b.plan.ID), Listen: "127.0.0.1:0",
-		Framework: func(string) (framework.Framework, error) { return b.fw, nil }})
+		Framework: func(string) (framework.Framework, error) { return b.fw, nil }, Log: b.log})
 }
 
 func (b *bench) events() (out []event.Event) {
@@ -153,12 +157,15 @@ func TestFullDisk(t *testing.T) {
 	}
 }
 
-// Beats are answered while the journal waits for a disk: nobody is lost.
+// Beats are answered while the journal waits for a disk: nobody is lost. The log
+// says that it waits, and that it goes on.
 func TestSlowDiskLosesNobody(t *testing.T) {
 	b := newBenchWith(t, func(p *plan.Plan) {
 		p.Timing.Beat = spec.Duration(100 * time.Millisecond)
 		p.Timing.LinkLoss, p.Timing.Silence = spec.Duration(2*time.Second), spec.Duration(2*time.Second)
 	}, "sleep=5s", "exit=0")
+	var said bytes.Buffer
+	b.log = slog.New(slog.NewTextHandler(&said, nil))
 	var once sync.Once
 	b.fs = faulty.FS{FS: b.fs, Plan: func(c faulty.Call) faulty.Fault {
 		if c.Op == faulty.Sync && b.fake.Held(b.plan.ID) == 2 {
@@ -171,6 +178,11 @@ func TestSlowDiskLosesNobody(t *testing.T) {
 	}
 	if o := b.outcome(); o.State != event.Succeeded {
 		t.Errorf("%+v, want succeeded although one write took longer than anybody may be silent", o)
+	}
+	for _, want := range []string{"does not answer", "has answered"} {
+		if n := strings.Count(said.String(), want); n != 1 {
+			t.Errorf("the log says %d times that the storage %s:\n%s", n, want, &said)
+		}
 	}
 }
 

@@ -142,7 +142,9 @@ func fraction(v session.View) float64 {
 func (k *coordinator) append(ctx context.Context, events []event.Event) error {
 	wait := retryFirst
 	for {
+		over := k.watchWrite()
 		err := k.journal.Append(ctx, events)
+		over()
 		if err == nil || errors.Is(err, history.ErrSuperseded) || errors.Is(err, history.ErrFinished) {
 			return err
 		}
