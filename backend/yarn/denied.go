@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/muster-project/muster/hadoop/conf"
+	"github.com/muster-project/muster/hadoop/kerberos"
 	"github.com/muster-project/muster/hadoop/rpc"
 	"github.com/muster-project/muster/hadoop/sasl"
 )
@@ -15,6 +16,8 @@ import (
 const (
 	keyAuth       = "hadoop.security.authentication"
 	keyProtection = "hadoop.rpc.protection"
+	// Whose services they are.
+	keyNNPrincipal = "dfs.namenode.kerberos.principal"
 )
 
 // ErrProxy is the identity of a cluster's refusal to let one user act for another.
@@ -31,6 +34,9 @@ var (
 )
 
 func denied(err error, c *conf.Conf, user string) error {
+	if errors.Is(err, kerberos.ErrService) {
+		return hint(err, "%s and %s of the site's files name the services; copy the site files of a machine of the cluster", keyNNPrincipal, keyRMPrincipal)
+	}
 	if err == nil || strings.Contains(err.Error(), "\nhint: ") {
 		return err
 	}

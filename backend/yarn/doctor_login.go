@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/muster-project/muster/hadoop/kerberos"
 	"github.com/muster-project/muster/hadoop/login"
 	"github.com/muster-project/muster/hadoop/rpc"
 )
@@ -89,7 +90,12 @@ func (d *diagnosis) admitted(ctx context.Context, reached map[string]bool) {
 		c, cancel := context.WithTimeout(ctx, checkTime)
 		err := s.ask(c)
 		cancel()
-		if err != nil {
+		switch {
+		case errors.Is(err, kerberos.ErrKDC): // the other would wait for it as long
+			d.failure("kerberos", err)
+			reached[keyFS], reached[keyRM], reached[keyWeb] = false, false, false
+			return
+		case err != nil:
 			reached[s.key] = false
 			d.turnedAway(s.name, verdictFailed, err)
 		}
