@@ -92,6 +92,9 @@ func alive(j job) bool {
 
 // outcome waits for the end of a job.
 func (e *Env) outcome(ctx context.Context, j job) (event.Outcome, error) {
+	if j.remote != nil && j.remote.denied != nil {
+		return event.Outcome{}, j.remote.denied
+	}
 	keep := e.keeper(ctx, j)
 	defer keep.stop()
 	for ev, err := range e.journal(ctx, j, true) {

@@ -111,7 +111,7 @@ func openOnce(ctx context.Context, fsys storage.FS, dir string, who Owner, now t
 	j.ctx, j.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	// From here on no other coordinator acts on what it appends (see Append), and
 	// only after that is what they wrote read.
-	j.out, err = fsys.Create(ctx, segmentPath(dir, j.term), 0o600)
+	j.out, err = storage.Shown(fsys).Create(ctx, segmentPath(dir, j.term), 0o600)
 	if errors.Is(err, fs.ErrExist) {
 		err = fmt.Errorf("%s: %w", segmentPath(dir, j.term), ErrRaced)
 	}
@@ -134,7 +134,7 @@ func look(ctx context.Context, fsys storage.FS, dir string) (terms []int64, even
 	if _, err := fsys.Stat(ctx, dir); err != nil {
 		return nil, nil, err
 	}
-	if err := fsys.Mkdir(ctx, segmentDir(dir), 0o700); err != nil {
+	if err := storage.Shown(fsys).Mkdir(ctx, segmentDir(dir), 0o700); err != nil {
 		return nil, nil, err
 	}
 	if terms, err = segments(ctx, fsys, dir); err != nil {
