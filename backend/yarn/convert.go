@@ -1,6 +1,8 @@
 package yarn
 
 import (
+	"time"
+
 	"github.com/muster-project/muster/backend"
 	"github.com/muster-project/muster/backend/yarn/ledger"
 	"github.com/muster-project/muster/hadoop/pb/yarnpb"
@@ -65,11 +67,22 @@ func (m *master) answerOf(r *yarnpb.AllocateResponse) ledger.Answer {
 		}
 	}
 	for _, n := range r.GetUpdatedNodes() {
-		if n.GetState() == yarnpb.NodeState_NS_DECOMMISSIONING {
-			a.Leaving = append(a.Leaving, hadoop.NodeAddr(n.GetNodeId()))
-		}
+		a.News = append(a.News, ledger.News{Address: hadoop.NodeAddr(n.GetNodeId()), Condition: conditionOf(n.GetState()),
+			Report: n.GetHealthReport(), Left: time.Duration(n.GetDecommissioningTimeout()) * time.Second})
 	}
 	return a
+}
+
+func conditionOf(s yarnpb.NodeState) ledger.Condition {
+	switch s {
+	case yarnpb.NodeState_NS_NEW, yarnpb.NodeState_NS_RUNNING:
+		return ledger.Well
+	case yarnpb.NodeState_NS_UNHEALTHY:
+		return ledger.Ill
+	case yarnpb.NodeState_NS_DECOMMISSIONING:
+		return ledger.Leaving
+	}
+	return ledger.Lost
 }
 
 // containers reads what the scheduler gave.

@@ -26,7 +26,7 @@ type Answer struct {
 	Headroom  gang.Size
 	Nodes     int
 	Preempt   []string // containers that are to go
-	Leaving   []string // addresses of nodes that are to go
+	News      []News   // of nodes whose condition has changed
 }
 
 // Answer notes what the resource manager said to the beat that it answers.
@@ -37,6 +37,7 @@ func (l *Ledger) Answer(sent Beat, a Answer, now time.Time) {
 	for _, ask := range sent.Asks {
 		fresh[ask.Class] = true
 	}
+	l.hear(a.News, now) // first: it explains what has ended
 	for _, c := range a.Previous {
 		l.recover(c, now)
 	}
@@ -50,7 +51,7 @@ func (l *Ledger) Answer(sent Beat, a Answer, now time.Time) {
 	for _, s := range a.Completed {
 		l.Completed(s, now)
 	}
-	l.warn(a, now)
+	l.preempting(a.Preempt, now)
 }
 
 // hold takes a container for the request that it was asked for. What nobody
@@ -87,7 +88,7 @@ func (l *Ledger) Seen(s Status, now time.Time) {
 	switch {
 	case b == nil:
 	case s.Ended:
-		l.end(b, s)
+		l.end(b, s, now)
 	case s.Running && b.phase == starting && b.fault == "":
 		b.phase, b.accepted, b.limit = running, true, time.Time{}
 		if b.known {
@@ -106,32 +107,37 @@ func (l *Ledger) Completed(s Status, now time.Time) {
 	delete(l.drops, s.ID)
 	delete(l.dropping, s.ID)
 	if b := l.boxes[s.ID]; b != nil {
-		l.end(b, s)
+		l.end(b, s, now)
 	}
 }
 
 // end is the one place where a container leaves the books.
-func (l *Ledger) end(b *box, s Status) {
+func (l *Ledger) end(b *box, s Status, now time.Time) {
 	id := b.slot.ID
 	delete(l.boxes, id)
 	delete(l.drops, id)
 	l.grown = true
-	class, reason, status := l.judge(b, s)
+	v := l.judge(b, s)
+	if !b.released {
+		switch {
+		case v.node == ill, b.phase == starting && !b.known && s.Exit == exitInvalid:
+			l.faults.blame(b.slot.Node, l.sight.count, v.node == ill, now)
+		case v.node == suspect && b.phase == running:
+			l.faults.strike(b.slot.Node, l.sight.count, now)
+		}
+	}
 	switch {
 	case b.phase == held:
 	case b.released:
-		l.gone(id, "", "", 0)
+		l.gone(id, verdict{})
 	case b.known && b.fault != "":
-		l.gone(id, event.ClassLost, b.fault, status)
+		l.gone(id, verdict{class: event.ClassLost, reason: b.fault, status: v.status})
 	case b.fault != "":
 		l.failed(id, b.fault)
-	case b.phase == starting && !b.known:
-		if s.Exit == exitInvalid {
-			l.faults.blame(b.slot.Node, l.sight.count)
-		}
-		l.failed(id, reason)
+	case b.phase == starting && !b.known && !v.blameless:
+		l.failed(id, v.reason)
 	default:
-		l.gone(id, class, reason, status)
+		l.gone(id, v)
 	}
 	for _, q := range l.requests { // granted, lost, and still being gathered: the session asks anew
 		if q.granted[b.slot.Task] == id {
@@ -143,28 +149,6 @@ func (l *Ledger) end(b *box, s Status) {
 // lostSlot stands for a slot that was granted and is gone: its replacement is a
 // new request.
 const lostSlot = "gone"
-
-// warn tells of what will be taken away.
-func (l *Ledger) warn(a Answer, now time.Time) {
-	var slots []string
-	for _, id := range a.Preempt {
-		if b := l.boxes[id]; b != nil && b.phase > held && !b.warned {
-			b.warned = true
-			slots = append(slots, id)
-		}
-	}
-	for _, address := range a.Leaving {
-		for _, id := range l.ids() {
-			if b := l.boxes[id]; b.address == address && b.phase > held && !b.warned {
-				b.warned = true
-				slots = append(slots, id)
-			}
-		}
-	}
-	if len(slots) > 0 {
-		l.tell(backend.Event{Preempting: &backend.Preempting{Slots: slots, Deadline: now.Add(l.Times.Preempt)}})
-	}
-}
 
 // Resync forgets what the resource manager was told: a new one knows nothing of
 // it. Containers stay.

@@ -41,8 +41,9 @@ type box struct {
 	released bool
 	killAt   time.Time // when its node is told to end it
 	insisted int
-	warned   bool
-	fault    string // it could not be started: told once nothing is left
+	warned   warning
+	goes     time.Time // when it was said to go
+	fault    string    // it could not be started: told once nothing is left
 
 	looked time.Time // at its node
 	pace   time.Duration
@@ -111,7 +112,7 @@ func (l *Ledger) Release(slots []string, atOnce bool, now time.Time) {
 	for _, id := range slots {
 		b := l.boxes[id]
 		if b == nil {
-			l.gone(id, "", "", 0)
+			l.gone(id, verdict{})
 			continue
 		}
 		end := now
@@ -210,7 +211,7 @@ func (l *Ledger) watched(b *box) bool {
 func (l *Ledger) expire(b *box, now time.Time) {
 	b.fault = fmt.Sprintf("its executor did not run %s after its start: it may still have been localising", l.Times.Localise)
 	b.killAt = now
-	l.faults.blame(b.slot.Node, l.sight.count)
+	l.faults.blame(b.slot.Node, l.sight.count, false, now)
 }
 
 // Started is a node's answer to a start. certain says that nothing was started;
@@ -226,7 +227,7 @@ func (l *Ledger) Started(id string, err error, certain bool, now time.Time) {
 		b.accepted, b.pace, b.looked = true, paceFirst, now
 	case certain || !now.Before(b.limit.Add(l.Times.Reach-l.Times.Localise)):
 		b.fault, b.killAt = "its node did not start it: "+err.Error(), now
-		l.faults.blame(b.slot.Node, l.sight.count)
+		l.faults.blame(b.slot.Node, l.sight.count, false, now)
 		if certain {
 			b.ever, b.killAt = false, now.Add(l.Times.Insist)
 		}
@@ -266,7 +267,11 @@ func (l *Ledger) Wake(now time.Time) time.Time {
 		if l.watched(b) {
 			sooner(b.looked.Add(b.pace))
 		}
+		if b.warned == byScheduler && b.ours() {
+			sooner(later(now, l.safe(b)))
+		}
 	}
+	sooner(l.faults.wake())
 	for _, q := range l.requests {
 		if end := q.since.Add(l.Times.Pack); now.Before(end) && len(q.want) > 0 {
 			sooner(end)

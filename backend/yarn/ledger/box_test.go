@@ -52,7 +52,7 @@ func TestAFailedStartIsToldOnceNothingIsLeft(t *testing.T) {
 	if _, ok := w.gone[id]; !ok {
 		t.Error("its release is not answered")
 	}
-	if b := w.book.faults.blocked; !b["n0"] {
+	if b := w.book.faults.blocked; !w.book.faults.avoids("n0") {
 		t.Errorf("blocked %v, want the node that failed", b)
 	}
 }

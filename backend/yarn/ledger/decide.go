@@ -11,6 +11,8 @@ import (
 // rule has clocks of its own, so it is asked whenever something is gathered.
 func (l *Ledger) Conclude(now time.Time) {
 	l.Missing(now)
+	l.spared(now)
+	l.faults.decay(now)
 	for _, q := range l.requests {
 		q.seats = nil
 	}

@@ -29,52 +29,95 @@ const (
 	notStartedCode = 126
 )
 
-// judge turns the end of a container into a class, a sentence with its numbers,
-// and the status of its task.
-func (l *Ledger) judge(b *box, s Status) (event.Class, string, int) {
-	node, text := b.slot.Node, brief(s.Text)
+// verdict is what the end of a container means.
+type verdict struct {
+	class     event.Class
+	reason    string // a sentence with its numbers
+	status    int    // of its task
+	blameless bool   // nothing that ran in it did anything wrong
+	node      guilt
+}
+
+// guilt is what an end says of its node.
+type guilt int
+
+const (
+	innocent guilt = iota
+	suspect        // once is nothing
+	ill            // it is no place to be until it is well
+)
+
+// judge turns the end of a container into a verdict.
+func (l *Ledger) judge(b *box, s Status) verdict {
+	name, text := b.slot.Node, brief(s.Text)
+	low := strings.ToLower(s.Text)
 	switch s.Exit {
 	case exitPhysical, exitVirtual:
-		kind := "memory"
-		if s.Exit == exitVirtual {
-			kind = "virtual memory"
-		}
-		if used, limit := usage(s.Text, s.Exit == exitVirtual); used != "" {
-			return event.ClassMemory, fmt.Sprintf("YARN killed it on %s: %s of %s of %s were used", node, used, limit, kind), statusKilled
-		}
-		return event.ClassMemory, fmt.Sprintf("YARN killed it on %s over its limit of %d MiB of %s%s", node, b.size["memory-mb"], kind, after(text)), statusKilled
+		return verdict{class: event.ClassMemory, reason: l.overMemory(b, s), status: statusKilled}
 	case exitPreempted:
-		return event.ClassPreempted, "YARN preempted it on " + node + after(text), statusTerm
+		return verdict{class: event.ClassPreempted, reason: "YARN preempted it on " + name + after(text), status: statusTerm, blameless: true}
 	case exitByNode:
-		return event.ClassPreempted, "the node " + node + " ended it for containers that matter more" + after(text), statusTerm
+		return verdict{class: event.ClassPreempted, reason: "the node " + name + " ended it for containers that matter more" + after(text), status: statusTerm, blameless: true}
 	case exitDisks:
-		return event.ClassLost, "the disks of " + node + " failed" + after(text), statusKilled
+		return verdict{class: event.ClassLost, reason: "the disks of " + name + " failed" + after(text), status: statusKilled, blameless: true, node: ill}
 	case exitAborted:
-		switch low := strings.ToLower(s.Text); {
-		case b.phase == granted && strings.Contains(low, "expired"):
-			return event.ClassLost, "nothing was started in it in time, and YARN took it back", 0
+		switch {
+		case b.phase <= starting && strings.Contains(low, "expired"):
+			return verdict{class: event.ClassLost, reason: "nothing ran in it on " + name + " in time, and YARN took it back", blameless: true}
 		case strings.Contains(low, "lost"):
-			return event.ClassLost, "its node " + node + " was lost", statusKilled
+			v := verdict{class: event.ClassLost, reason: l.away(name), status: statusKilled, blameless: true}
+			if l.nodes[name].condition != Leaving {
+				v.node = ill
+			}
+			return v
 		}
-		return event.ClassLost, "YARN ended it, or lost its node " + node + after(text), statusKilled
+		return verdict{class: event.ClassLost, reason: "YARN ended it, or lost its node " + name + after(text), status: statusKilled, blameless: true}
 	case exitByMaster:
-		return event.ClassCancelled, "it was ended by its coordinator", statusTerm
+		return verdict{class: event.ClassCancelled, reason: "it was ended by its coordinator", status: statusTerm}
 	case exitByManager:
-		return event.ClassCancelled, "the resource manager or an administrator killed it" + after(text), statusKilled
+		return l.byManager(name, text, low)
 	case exitAfterApp:
-		return event.ClassCancelled, "its application had ended" + after(text), statusTerm
+		return verdict{class: event.ClassCancelled, reason: "its application had ended" + after(text), status: statusTerm}
 	case exitLogs:
-		return event.ClassExit, "its logs grew over the limit of " + node + after(text), statusKilled
+		return verdict{class: event.ClassExit, reason: "its logs grew over the limit of " + name + after(text), status: statusKilled}
 	case exitInvalid:
-		return event.ClassStart, "its files could not be brought to " + node + after(text), notStartedCode
+		return verdict{class: event.ClassStart, reason: "its files could not be brought to " + name + after(text), status: notStartedCode}
 	}
 	switch {
 	case s.Exit == 0:
-		return event.ClassLost, "its executor ended by itself", 0
+		return verdict{class: event.ClassLost, reason: "its executor ended by itself"}
+	case s.Exit == statusKilled:
+		return verdict{class: event.ClassLost, status: s.Exit, node: suspect,
+			reason: "its executor on " + name + " was killed (SIGKILL), by an administrator, by hand or by the kernel for want of memory" + after(text)}
 	case s.Exit > exitSignal && s.Exit < exitSignal+65:
-		return event.ClassLost, fmt.Sprintf("its executor on %s was ended by %s%s", node, signalName(s.Exit-exitSignal), after(text)), s.Exit
+		return verdict{class: event.ClassLost, status: s.Exit, node: suspect,
+			reason: fmt.Sprintf("its executor on %s was ended by %s%s", name, signalName(s.Exit-exitSignal), after(text))}
 	}
-	return event.ClassLost, fmt.Sprintf("its executor on %s ended with %d%s", node, s.Exit, after(text)), s.Exit
+	return verdict{class: event.ClassLost, status: s.Exit, node: suspect, reason: fmt.Sprintf("its executor on %s ended with %d%s", name, s.Exit, after(text))}
+}
+
+// overMemory says by how much, as far as the node told.
+func (l *Ledger) overMemory(b *box, s Status) string {
+	kind := "memory"
+	if s.Exit == exitVirtual {
+		kind = "virtual memory"
+	}
+	if used, limit := usage(s.Text, s.Exit == exitVirtual); used != "" {
+		return fmt.Sprintf("YARN killed it on %s: %s of %s of %s were used", b.slot.Node, used, limit, kind)
+	}
+	return fmt.Sprintf("YARN killed it on %s over its limit of %d MiB of %s%s", b.slot.Node, b.size["memory-mb"], kind, after(brief(s.Text)))
+}
+
+// byManager is a container that the resource manager wanted gone: somebody else's
+// decision, which is none about the job, except where a person made it.
+func (l *Ledger) byManager(name, text, low string) verdict {
+	switch {
+	case strings.Contains(low, "label") || strings.Contains(low, "partition"):
+		return verdict{class: event.ClassLost, reason: "the label of its node " + name + " was changed, and YARN ended what ran there" + after(text), status: statusKilled, blameless: true}
+	case l.nodes[name].condition != Well:
+		return verdict{class: event.ClassLost, reason: l.away(name) + after(text), status: statusKilled, blameless: true, node: ill}
+	}
+	return verdict{class: event.ClassLost, reason: "the resource manager ended it on " + name + after(text), status: statusKilled, blameless: true}
 }
 
 // signals that containers are seen to end by, by number.

@@ -25,7 +25,7 @@ func TestEveryEndHasItsClassAndNumbers(t *testing.T) {
 		"preempted":         {exitPreempted, "Container preempted by scheduler", event.ClassPreempted, 143, "preempted"},
 		"disks":             {exitDisks, "", event.ClassLost, 137, "disks of n0"},
 		"node lost":         {exitAborted, "Container released on a *lost* node", event.ClassLost, 137, "node n0 was lost"},
-		"by administrator":  {exitByManager, "killed by admin", event.ClassCancelled, 137, "killed by admin"},
+		"by the manager":    {exitByManager, "Container Killed by ResourceManager", event.ClassLost, 137, "the resource manager ended it on n0"},
 		"after application": {exitAfterApp, "", event.ClassCancelled, 143, "application had ended"},
 		"by its node":       {exitByNode, "", event.ClassPreempted, 143, "n0"},
 		"logs":              {exitLogs, "", event.ClassExit, 137, "logs"},

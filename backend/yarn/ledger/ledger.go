@@ -4,7 +4,6 @@ import (
 	"time"
 
 	"github.com/muster-project/muster/backend"
-	"github.com/muster-project/muster/event"
 	"github.com/muster-project/muster/gang"
 	"github.com/muster-project/muster/plan"
 )
@@ -80,6 +79,7 @@ type Ledger struct {
 	drops    map[string]bool      // to be told to the resource manager with the next beat
 	dropping map[string]time.Time // told then, and not confirmed
 	faults   faults
+	nodes    map[string]node // those that are not well
 	sight    sight
 	events   []backend.Event
 	stage    int         // highest stage whose gang was complete; -1 for none
@@ -108,7 +108,7 @@ func New(c Config, known []backend.Slot, now time.Time) *Ledger {
 		c.Named = func(address string) string { return address }
 	}
 	l := &Ledger{Config: c, boxes: map[string]*box{}, asked: map[int64]lines{}, drops: map[string]bool{},
-		dropping: map[string]time.Time{}, faults: faults{blocked: map[string]bool{}}, stage: -1}
+		dropping: map[string]time.Time{}, faults: newFaults(), nodes: map[string]node{}, stage: -1}
 	for _, k := range known {
 		l.expect(k, now)
 	}
@@ -188,7 +188,7 @@ func (l *Ledger) Asked(class int64) plan.Resources {
 // Holds says that a container is ours.
 func (l *Ledger) Holds(id string) bool { return l.boxes[id] != nil }
 
-// gone tells of a slot's end; a class without a reason says that it was released.
-func (l *Ledger) gone(id string, class event.Class, reason string, status int) {
-	l.tell(backend.Event{Gone: &backend.Gone{Slot: id, Class: class, Reason: reason, Status: status}})
+// gone tells of a slot's end; an empty verdict says that it was released.
+func (l *Ledger) gone(id string, v verdict) {
+	l.tell(backend.Event{Gone: &backend.Gone{Slot: id, Class: v.class, Reason: v.reason, Status: v.status, Blameless: v.blameless}})
 }

@@ -29,7 +29,7 @@ func (l *Ledger) spots() []*spot {
 	for _, n := range l.sight.now() {
 		s := &spot{Node: n, free: n.Capability.Plus(n.Used, -1), has: map[string]int{}}
 		by[n.Name] = s
-		if !l.faults.blocked[n.Name] {
+		if !l.faults.avoids(n.Name) {
 			out = append(out, s)
 		}
 	}

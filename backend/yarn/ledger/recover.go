@@ -66,10 +66,10 @@ func (l *Ledger) Missing(now time.Time) {
 			delete(l.boxes, id)
 			l.grown = true
 			if b.released {
-				l.gone(id, "", "", 0)
+				l.gone(id, verdict{})
 				continue
 			}
-			l.gone(id, event.ClassLost, why, 0)
+			l.gone(id, verdict{class: event.ClassLost, reason: why})
 		}
 	}
 }
