@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 )
 
 // ErrRule is the identity of rules that cannot be read, and of principals that
@@ -93,7 +94,10 @@ func parseRule(s string) (rule, int, error) {
 		if !ok {
 			return rule{}, 0, errors.New("a parenthesis that is not closed")
 		}
-		if one.whole, err = regexp.Compile(`\A(?:` + pattern + `)\z`); err != nil {
+		if _, err = regexp.Compile(pattern); err == nil {
+			one.whole, err = regexp.Compile(`\A(?:` + pattern + `)\z`)
+		}
+		if err != nil {
 			return rule{}, 0, err
 		}
 		rest = behind
@@ -222,13 +226,50 @@ func (r *rule) apply(values []string, home bool) (string, bool, error) {
 	switch {
 	case r.from == nil:
 	case r.all:
-		base = r.from.ReplaceAllString(base, r.to)
+		base = r.replaceAll(base)
 	default:
 		if at := r.from.FindStringSubmatchIndex(base); at != nil {
 			base = base[:at[0]] + string(r.from.ExpandString(nil, r.to, base, at)) + base[at[1]:]
 		}
 	}
 	return base, true, nil
+}
+
+// replaceAll does as Java does, where a match of nothing may follow one of
+// something at the same place: s/.*/x/g makes xx of a name. RE2 leaves that out,
+// so each place is tried by itself.
+func (r *rule) replaceAll(s string) string {
+	var b strings.Builder
+	const most = 1000 // RE2's own limit of a repetition
+	for n := 0; ; n++ {
+		here, err := regexp.Compile(`\A(?s:.{` + strconv.Itoa(n) + `})(` + r.from.String() + `)`)
+		if err != nil || n > most {
+			return b.String() + s[min(runes(s, n), len(s)):]
+		}
+		start := runes(s, n)
+		if at := here.FindStringSubmatchIndex(s); at != nil {
+			b.Write(here.ExpandString(nil, r.to, s, at[2:])) // the first group is the whole
+			if at[3] > start {
+				n += utf8.RuneCountInString(s[start:at[3]]) - 1
+				continue
+			}
+		}
+		if start == len(s) {
+			return b.String()
+		}
+		_, size := utf8.DecodeRuneInString(s[start:])
+		b.WriteString(s[start : start+size])
+	}
+}
+
+// runes is where the n-th character of s begins.
+func runes(s string, n int) int {
+	at := 0
+	for ; n > 0 && at < len(s); n-- {
+		_, size := utf8.DecodeRuneInString(s[at:])
+		at += size
+	}
+	return at
 }
 
 // fill puts the values into the format.

@@ -97,7 +97,7 @@ func (r *REST) rm(ctx context.Context, path string, q url.Values, into any) (htt
 	for i := range r.base {
 		n := (first + i) % len(r.base)
 		h, err := r.get(ctx, r.base[n]+path, q, into)
-		if s := status(err); err == nil || s > 0 && s < http.StatusInternalServerError {
+		if s := status(err); err == nil || s > 0 && s < http.StatusInternalServerError && !unknownToken(err) {
 			r.at.Store(int32(n))
 			return h, err
 		}
@@ -107,6 +107,13 @@ func (r *REST) rm(ctx context.Context, path string, q url.Values, into any) (htt
 		}
 	}
 	return nil, errors.Join(all...)
+}
+
+// unknownToken tells that a ResourceManager does not know the token that it was
+// shown: a standby has none of those that the active one gave.
+func unknownToken(err error) bool {
+	r, ok := errors.AsType[*Refusal](err)
+	return ok && r.Status == http.StatusForbidden && strings.Contains(r.Message, "InvalidToken")
 }
 
 // get reads one URL and decodes its JSON.
