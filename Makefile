@@ -24,14 +24,14 @@ build: ## bin/muster, with bin/executor embedded in it
 demo: build ## train a small PyTorch model with four ranks on this machine
 	@tools/demo.sh
 
-test: ## lint, all tests, real frameworks, a real Hadoop; says how long each part took
-	@tools/test.sh build unit road frameworks yarn chaos lint
+test: ## lint, all tests, real frameworks, a real Hadoop, with Kerberos too; says how long each part took
+	@tools/test.sh build unit road frameworks yarn secure chaos lint
 
 test-quick: ## build and unit tests without the race detector: a minute or two
 	@tools/test.sh build quick
 
 test-all: ## everything "test" has, then Horovod, fuzzing, benchmarks, older Hadoops and the long matrices
-	@tools/test.sh build unit road frameworks horovod yarn race fuzz bench long-yarn long-chaos lint
+	@tools/test.sh build unit road frameworks horovod yarn secure race fuzz bench long-yarn long-chaos lint
 
 lint: ## golangci-lint, formatting, generated files, sizes, and what must not be in the tree
 	@tools/test.sh build lint

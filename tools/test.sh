@@ -40,10 +40,10 @@ finish() {
 trap finish EXIT
 trap 'exit 130' INT TERM
 
-if wants frameworks || wants yarn || wants long-yarn || wants chaos || wants long-chaos || wants bench-scale || wants bench-launch; then
+if wants frameworks || wants yarn || wants secure || wants long-yarn || wants chaos || wants long-chaos || wants bench-scale || wants bench-launch; then
 	fetch torch bash test/python/torch.sh
 fi
-if wants frameworks || wants yarn || wants long-yarn; then
+if wants frameworks || wants yarn || wants secure || wants long-yarn; then
 	fetch tensorflow bash test/python/tensorflow.sh
 fi
 if wants frameworks; then
@@ -53,7 +53,7 @@ fi
 if wants horovod; then
 	fetch horovod nice bash test/python/horovod.sh
 fi
-if wants yarn || wants long-yarn || wants bench-yarn; then
+if wants yarn || wants secure || wants long-yarn || wants bench-yarn; then
 	versions=()
 	! wants long-yarn || versions=(--version all)
 	fetch jars bash test/cluster/hadoop.sh fetch "${versions[@]}"
@@ -82,23 +82,33 @@ cluster() {
 }
 
 # up MODE FLAG... brings up a cluster and prints its HADOOP_CONF_DIR.
-up() { hadoop up --dir "$work/hadoop-$1" --mode "$1" --owner $$ "${@:2}" | cut -d = -f 2-; }
+up() { hadoop up --dir "$work/hadoop-$1" --mode "$1" --owner $$ "${@:2}" | sed -n 's/^HADOOP_CONF_DIR=//p'; }
 
 # joined MODE waits for a cluster that was begun and prints its HADOOP_CONF_DIR.
 joined() {
 	tail --pid="$(cat "$work/$1.pid")" -f /dev/null
 	cat "$work/$1.log" >&2
-	grep -m 1 -s '^HADOOP_CONF_DIR=' "$work/$1.out" | cut -d = -f 2-
+	said "$1" HADOOP_CONF_DIR
 }
+
+# said MODE NAME prints a setting that a cluster of ours wants its clients to have.
+said() { grep -m 1 -s "^$2=" "$work/$1.out" | cut -d = -f 2-; }
+
+# with_keys MODE COMMAND... runs COMMAND where a cluster's Kerberos is known.
+with_keys() { KRB5_CONFIG=$(said "$1" KRB5_CONFIG) MUSTER_KEYTABS=$(said "$1" KEYTABS) "${@:2}"; }
 
 # processes lists the packages whose tests are made of real processes. The race
 # detector sees only one process at a time and makes each of them slow to start,
 # so these run without it here; "make test-all" runs them with it, too.
 processes() { "$go" list ./cmd/muster ./process ./test/...; }
 
+# Tests of both kinds run a KDC of their own.
+kerberos() { bash test/cluster/kdc.sh; }
+
 unit() {
 	echo "every package whose tests stay in one process, with the race detector"
 	need gcc gcc libc6-dev # the race detector wants it; muster itself needs no C
+	kerberos
 	local packages
 	mapfile -t packages < <("$go" list ./... | grep -vxFf <(processes))
 	CGO_ENABLED=1 "$go" test -race "${packages[@]}"
@@ -106,6 +116,7 @@ unit() {
 
 road() {
 	echo "real processes: the command line's scripts, the conformance of the local backend, trees under a guardian"
+	kerberos
 	local packages
 	mapfile -t packages < <(processes)
 	"$go" test "${packages[@]}"
@@ -113,6 +124,7 @@ road() {
 
 race() {
 	echo "real processes, with the race detector"
+	kerberos
 	local packages
 	mapfile -t packages < <(processes)
 	CGO_ENABLED=1 "$go" test -race -timeout 30m "${packages[@]}"
@@ -120,6 +132,7 @@ race() {
 
 quick() {
 	echo "every package, without the race detector: no cluster, no framework"
+	kerberos
 	"$go" test ./...
 }
 
@@ -162,17 +175,35 @@ on_yarn() {
 }
 
 # Packages run one after the other: each may kill daemons, or want all that the
-# cluster has. Tests whose name begins with TestFair want the FairScheduler.
+# cluster has. Tests whose name begins with TestFair want the FairScheduler, those
+# that begin with TestSecure Kerberos.
 yarn() {
 	echo "real Hadoop YARN and HDFS on this machine: our clients against each daemon, then jobs under both schedulers"
 	local conf packages
 	mapfile -t packages < <(with_hadoop)
 	conf=$(joined capacity)
-	HADOOP_CONF_DIR=$conf "$go" test -count=1 -p 1 -timeout 10m -tags hadoop -skip '^(TestFair|TestLocalConformance$)' "${packages[@]}"
-	on_yarn "$conf" -short -skip '^TestFair'
+	HADOOP_CONF_DIR=$conf "$go" test -count=1 -p 1 -timeout 10m -tags hadoop -skip '^(TestFair|TestSecure|TestLocalConformance$)' "${packages[@]}"
+	on_yarn "$conf" -short -skip '^Test(Fair|Secure)'
 	hadoop down --dir "$conf"
+	! wants secure || cluster secure
 	conf=$(joined fair)
 	on_yarn "$conf" -short -run '^TestFair'
+	hadoop down --dir "$conf"
+}
+
+# The clients of Hadoop meet the third degree of protection on a cluster of its own.
+secure() {
+	echo "Hadoop with Kerberos at privacy, two NameNodes, two ResourceManagers: our clients, then jobs; the clients at integrity"
+	local conf packages
+	mapfile -t packages < <(with_hadoop)
+	conf=$(joined secure)
+	HADOOP_CONF_DIR=$conf with_keys secure "$go" test -count=1 -p 1 -timeout 10m -tags hadoop -run '^TestSecure' "${packages[@]}"
+	cluster integrity
+	with_keys secure on_yarn "$conf" -short -run '^TestSecure'
+	hadoop down --dir "$conf"
+	mapfile -t packages < <(with_hadoop | grep '^\./hadoop/')
+	conf=$(joined integrity)
+	HADOOP_CONF_DIR=$conf with_keys integrity "$go" test -count=1 -p 1 -timeout 5m -tags hadoop -run '^TestSecure' "${packages[@]}"
 	hadoop down --dir "$conf"
 }
 
@@ -182,12 +213,12 @@ long_yarn() {
 	mapfile -t packages < <(with_hadoop)
 	for version in $(hadoop versions | tail -n +2); do
 		conf=$(up capacity --version "$version")
-		HADOOP_CONF_DIR=$conf "$go" test -count=1 -p 1 -timeout 10m -tags hadoop -skip '^TestFair' "${packages[@]}"
+		HADOOP_CONF_DIR=$conf "$go" test -count=1 -p 1 -timeout 10m -tags hadoop -skip '^Test(Fair|Secure)' "${packages[@]}"
 		on_yarn "$conf" -short -run '^TestPyTorch|^TestTheVerdict|^TestTasksOutlive'
 		hadoop down --dir "$conf"
 	done
 	conf=$(up capacity)
-	on_yarn "$conf" -run Gang -skip '^TestFair' -count 3
+	on_yarn "$conf" -run Gang -skip '^Test(Fair|Secure)' -count 3
 	hadoop down --dir "$conf"
 	conf=$(up fair)
 	on_yarn "$conf" -run '^TestFair' -count 3
@@ -250,14 +281,20 @@ fuzz() {
 	done
 }
 
-# left_over ends the clusters that a part has left when it failed, and saves what
-# their daemons said, since their directories go with $work.
+# left_over ends the clusters that a part has left when it failed, also one that
+# was begun for the next part and is then begun anew, and saves what their daemons
+# said, since their directories go with $work.
 left_over() {
-	local dir
+	local dir begun
 	rm -rf "$cache/hadoop/logs"
 	for dir in "$work"/hadoop-*/; do
 		[ -d "$dir" ] || continue
 		hadoop down --dir "$dir" || true
+		begun=$work/$(basename "${dir#*/hadoop-}").pid
+		if [ -e "$begun" ]; then # it would take the next one in that directory down
+			tail --pid="$(cat "$begun")" -f /dev/null
+			rm "$begun"
+		fi
 		mkdir -p "$cache/hadoop/logs/$(basename "$dir")"
 		cp -r "$dir/logs/." "$cache/hadoop/logs/$(basename "$dir")" || true
 	done
@@ -269,22 +306,25 @@ for part in "${parts[@]}"; do
 	if wants yarn && [[ $part = frameworks || $part = yarn ]]; then
 		cluster capacity
 		[ "$part" != yarn ] || cluster fair
+	elif [ "$part" = secure ]; then
+		cluster secure
 	elif [ "$part" = bench-yarn ]; then
 		cluster bench
 	fi
 	case $part in
 	build) command=(make --no-print-directory build) ;;
 	lint) command=(tools/lint.sh) ;;
-	unit | road | race | quick | frameworks | horovod | yarn | chaos | bench | bench-scale | bench-launch | fuzz | long-yarn | long-chaos | bench-yarn) command=("${part/-/_}") ;;
+	unit | road | race | quick | frameworks | horovod | yarn | secure | chaos | bench | bench-scale | bench-launch | fuzz | long-yarn | long-chaos | bench-yarn) command=("${part/-/_}") ;;
 	*) fail "$part: no such part" ;;
 	esac
 	part "$part" "${command[@]}"
-	if [ "$part $status" = "yarn 0" ]; then # for the next time; it takes half a minute of one processor
-		fetch archive nice bash test/cluster/hadoop.sh archive --dir "$work/hadoop-capacity"
-	fi
+	case "$part $status" in # for the next time; it takes half a minute of one processor
+	"yarn 0") fetch archive nice bash test/cluster/hadoop.sh archive --dir "$work/hadoop-capacity" ;;
+	"secure 0") fetch archive-secure nice bash test/cluster/hadoop.sh archive --dir "$work/hadoop-secure" ;;
+	esac
 	[ "$status" != 0 ] || continue
 	failed=1
-	[[ $part != *yarn ]] || left_over
+	[[ $part != *yarn && $part != secure ]] || left_over
 	[ "$part" != build ] || break
 done
 printf '\n'

@@ -1,6 +1,7 @@
-// Package hdfspb holds the records of three HDFS protocols: client and NameNode
-// (ClientProtocol), client and DataNode over RPC (ClientDatanodeProtocol), and the
-// data transfer of DataNodes, which is no RPC. Its source is the wire: field
+// Package hdfspb holds the records of four HDFS protocols: client and NameNode
+// (ClientProtocol), client and DataNode over RPC (ClientDatanodeProtocol), which of
+// two NameNodes is active (HAServiceProtocol), and the data transfer of DataNodes,
+// which is no RPC. Its source is the wire: field
 // numbers and types are Hadoop's (the same from 2.10 on, newer fields are simply
 // absent from older clusters), names are ours where they read better, and the
 // proto package never travels.
@@ -10,4 +11,4 @@
 // fields are kept: what a NameNode says of a DataNode goes back whole.
 package hdfspb
 
-//go:generate go -C ../../../tools run ./protogen -root ../hadoop/pb hdfspb/hdfs.proto hdfspb/data.proto hdfspb/acl.proto
+//go:generate go -C ../../../tools run ./protogen -root ../hadoop/pb hdfspb/hdfs.proto hdfspb/data.proto hdfspb/acl.proto hdfspb/ha.proto

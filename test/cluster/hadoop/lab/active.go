@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 )
 
 // kinds of daemons of which one is active.
@@ -88,29 +87,27 @@ func (c *Cluster) Failover(ctx context.Context, kind string) (string, error) {
 	return c.Active(ctx, kind)
 }
 
-// failoverNameNode is told which NameNode was active, or none if it is dead.
+// failoverNameNode is told which NameNode is active, if one is.
 func (c *Cluster) failoverNameNode(ctx context.Context, old string) (string, error) {
 	run, err := c.running(ctx)
 	if err != nil {
 		return "", err
 	}
-	if old == "" { // it is dead, or does not answer
-		for _, name := range c.nameNodes() {
-			if _, ok := run[name]; !ok {
-				old = name
-			}
+	next := ""
+	for _, name := range c.nameNodes() {
+		if _, ok := run[name]; ok && name != old && next == "" {
+			next = name
 		}
 	}
-	if old == "" {
-		return "", errors.New("nn: both run, and none says that it is active")
+	if next == "" {
+		return "", errors.New("nn: no other one runs")
 	}
-	next := c.nameNodes()[1-slices.Index(c.nameNodes(), old)]
-	if _, ok := run[next]; !ok {
-		return "", fmt.Errorf("%s: does not run", next)
-	}
-	if _, ok := run[old]; ok {
-		if err := c.transition(ctx, old, stateStandby); err != nil {
-			if err := c.Kill(ctx, old); err != nil {
+	for name := range run { // the active one, or one that does not answer
+		if kind, _ := split(name); kind != nameNode || name == next {
+			continue
+		}
+		if err := c.transition(ctx, name, stateStandby); err != nil {
+			if err := c.Kill(ctx, name); err != nil {
 				return "", err
 			}
 		}
@@ -118,7 +115,10 @@ func (c *Cluster) failoverNameNode(ctx context.Context, old string) (string, err
 	return next, c.await(ctx, func(ctx context.Context) error { return c.transition(ctx, next, stateActive) })
 }
 
-// promote makes the first NameNode of a new cluster active.
+// promote makes the first NameNode of a new cluster active, once it is up.
 func (c *Cluster) promote(ctx context.Context) error {
+	if _, err := c.nameNodeState(ctx, c.nameNodes()[0]); err != nil {
+		return err
+	}
 	return c.transition(ctx, c.nameNodes()[0], stateActive)
 }

@@ -5,7 +5,9 @@
 //	up ──▶ keeper (own session, subreaper, watches its owner)
 //	         ├─ nn, dn   NameNode, DataNode
 //	         ├─ rm       ResourceManager
-//	         └─ nm1 …    NodeManagers ─ containers
+//	         ├─ nm1 …    NodeManagers ─ containers
+//	         └─ kdc, zk  Kerberos and ZooKeeper, in modes that have them;
+//	                     the daemons are nn1, nn2, rm1 and rm2 then
 //
 // The keeper is the parent of all daemons. It ends, and takes everything with
 // it, containers too, when it is told to, when its owner ends, or when whoever
@@ -14,4 +16,7 @@
 //
 // Jars come from Maven by pom.xml and are cached for each version, together with
 // a class-data archive that takes away 40 % of a start's processor time.
+//
+// On a secure cluster a class of ours takes the place of one of Hadoop's that
+// wants a native library; see secureio.
 package lab

@@ -44,7 +44,9 @@ while :; do sleep 0.05; done
 `
 
 // stage is a cluster whose daemons are scripts, with a running keeper.
-func stage(t *testing.T, owner int) *Cluster {
+func stage(t *testing.T, owner int) *Cluster { return stageMode(t, "capacity", owner) }
+
+func stageMode(t *testing.T, mode string, owner int) *Cluster {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "lab") // t.TempDir's names are too long for a socket
 	if err != nil {
@@ -63,7 +65,7 @@ func stage(t *testing.T, owner int) *Cluster {
 			t.Fatal(err)
 		}
 	}
-	c := &Cluster{Dir: filepath.Join(dir, "c"), Mode: "capacity", Version: Versions[0], Jars: jars, Java: java, Env: harmless(os.Environ())}
+	c := &Cluster{Dir: filepath.Join(dir, "c"), Mode: mode, Version: Versions[0], Jars: jars, Java: java, Env: harmless(os.Environ())}
 	ctx := t.Context()
 	if err := c.clear(ctx); err != nil {
 		t.Fatal(err)

@@ -45,10 +45,13 @@ var modes = map[string]Mode{
 		Capacity: queues,
 	},
 	"preempt": {
-		About:    "capacity, where a queue takes back what others have borrowed from it",
-		Nodes:    labelled,
-		Labels:   labels,
-		Yarn:     preemption,
+		About:  "capacity, where a queue takes back what others have borrowed from it, and nodes look at their disks every 2 s",
+		Nodes:  labelled,
+		Labels: labels,
+		Yarn: merged(preemption, map[string]string{
+			"yarn.resourcemanager.rm.container-allocation.expiry-interval-ms": "15000",
+			"yarn.nodemanager.disk-health-checker.interval-ms":                "2000",
+		}),
 		Capacity: queues,
 	},
 	"secure": {
@@ -63,12 +66,13 @@ var modes = map[string]Mode{
 		Pairs:      true,
 	},
 	"integrity": {
-		About: "CapacityScheduler, one queue, 2 nodes without labels, Kerberos at integrity",
+		About: "CapacityScheduler, one queue, 2 nodes without labels, Kerberos at integrity, tokens of HDFS that live a minute",
 		Nodes: []Node{{4096, 8, 4, ""}, {4096, 8, 0, ""}},
-		Yarn: map[string]string{
+		HDFS:  briefHDFS,
+		Yarn: merged(short, map[string]string{
 			"yarn.resourcemanager.scheduler.class": capacityScheduler,
 			"yarn.node-labels.enabled":             "false",
-		},
+		}),
 		Capacity:   map[string]string{"root.queues": "default", "root.default.capacity": "100"},
 		Protection: "integrity",
 	},

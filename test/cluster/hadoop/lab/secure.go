@@ -30,6 +30,12 @@ var shortHDFS = map[string]string{
 	"dfs.namenode.delegation.token.max-lifetime":   milliseconds(lifetime),
 }
 
+// briefHDFS is for a job that outlives its tokens while a test waits for it.
+var briefHDFS = map[string]string{
+	"dfs.namenode.delegation.token.renew-interval": milliseconds(20 * time.Second),
+	"dfs.namenode.delegation.token.max-lifetime":   milliseconds(time.Minute),
+}
+
 // Delegation tokens must be renewed so often, and end for good so soon.
 const (
 	renewal  = 80 * time.Second

@@ -3,8 +3,13 @@ package lab
 import (
 	"context"
 	"fmt"
-	"os/exec"
-	"strings"
+	"time"
+
+	"github.com/muster-project/muster/hadoop/kerberos"
+	"github.com/muster-project/muster/hadoop/pb/hdfspb"
+	"github.com/muster-project/muster/hadoop/rpc"
+	"github.com/muster-project/muster/hadoop/sasl"
+	"github.com/muster-project/muster/test/cluster/kdc"
 )
 
 // States of a NameNode that has a second one.
@@ -13,20 +18,32 @@ const (
 	stateStandby = "standby"
 )
 
+// transitions are the methods of HAServiceProtocol.
+var transitions = map[string]string{stateActive: "transitionToActive", stateStandby: "transitionToStandby"}
+
+// transition tells a NameNode what to be, in its own name. The command of Hadoop
+// for this costs seconds, and asks first whether the other one agrees: a dead one
+// never does.
 func (c *Cluster) transition(ctx context.Context, name, to string) error {
-	cache := c.path("kdc", "hdfs.cache")
-	if err := c.Ticket(ctx, "nn/localhost", cache, 0); err != nil {
-		return err
-	}
-	args, err := c.java("64m", "haadmin")
+	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
+	defer cancel()
+	login, err := kerberos.Open(kerberos.Source{Keytab: c.keytab("nn"), Principal: "nn/localhost@" + kdc.Realm, Config: c.realm().Config()})
 	if err != nil {
 		return err
 	}
-	args = append(args, "org.apache.hadoop.hdfs.tools.DFSHAAdmin", "-transitionTo"+strings.ToUpper(to[:1])+to[1:], name)
-	cmd := exec.CommandContext(ctx, args[0], args[1:]...)
-	cmd.Env, cmd.Dir = append(c.environ(name), "KRB5CCNAME="+cache), c.path("tmp")
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("%s: %w: %s", name, err, tail(string(out), 10))
+	defer login.Close()
+	client := rpc.New(rpc.Config{
+		Addresses: []string{address(c.Base, port(name, nnRPC))},
+		Protocol:  "org.apache.hadoop.ha.HAServiceProtocol",
+		Auth: func(context.Context) (rpc.Auth, error) {
+			return rpc.Auth{Kerberos: login.Service(principal("nn"))}, nil
+		},
+		Least: sasl.Privacy,
+	})
+	defer client.Close()
+	request := &hdfspb.TransitionRequest{Change: &hdfspb.StateChange{Source: hdfspb.StateChange_BY_USER.Enum()}}
+	if err := client.Call(ctx, transitions[to], request, &hdfspb.TransitionResponse{}); err != nil {
+		return fmt.Errorf("%s: %s: %w", name, transitions[to], err)
 	}
 	return nil
 }

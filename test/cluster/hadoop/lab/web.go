@@ -30,6 +30,9 @@ func (c *Cluster) bean(ctx context.Context, port int, name string, bean any) err
 	return json.Unmarshal(answer.Beans[0], bean)
 }
 
+// browser keeps no connection: whoever uses this package would have to close it.
+var browser = &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+
 // manager asks the active ResourceManager.
 func (c *Cluster) manager(ctx context.Context, path string, answer any) error {
 	active, err := c.Active(ctx, "rm")
@@ -64,7 +67,7 @@ func (c *Cluster) web(ctx context.Context, method string, port int, path string,
 		}
 		defer proven()
 	}
-	got, err := http.DefaultClient.Do(r)
+	got, err := browser.Do(r)
 	if err != nil {
 		return err
 	}

@@ -1,0 +1,170 @@
+//go:build hadoop
+
+package lab
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/jcmturner/gokrb5/v8/client"
+	"github.com/jcmturner/gokrb5/v8/config"
+	"github.com/jcmturner/gokrb5/v8/credentials"
+	"github.com/jcmturner/gokrb5/v8/spnego"
+)
+
+// running is the cluster that the tests are given.
+func running(t *testing.T) *Cluster {
+	t.Helper()
+	c, err := Open(os.Getenv("HADOOP_CONF_DIR"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// pairs is one with two of each. It is whole again when the test has ended.
+func pairs(t *testing.T) *Cluster {
+	t.Helper()
+	c := running(t)
+	if !c.mode().Pairs {
+		t.Fatalf("%s: mode %s has no pairs", c.Dir, c.Mode)
+	}
+	t.Cleanup(func() {
+		ctx := context.Background()
+		all, err := c.Daemons(ctx)
+		for _, d := range all {
+			if d.PID == 0 {
+				err = errors.Join(err, c.Start(ctx, d.Name))
+			}
+		}
+		if err := errors.Join(err, c.Wait(ctx)); err != nil {
+			t.Error(err)
+		}
+	})
+	return c
+}
+
+func TestSecureATicketOpensTheWebPortsAndNothingElseDoes(t *testing.T) {
+	c := running(t)
+	cache := filepath.Join(t.TempDir(), "cache")
+	if err := c.Ticket(t.Context(), "alice", cache, time.Minute); err != nil {
+		t.Fatal(err)
+	}
+	settings, err := config.Load(c.realm().Config())
+	if err != nil {
+		t.Fatal(err)
+	}
+	tickets, err := credentials.LoadCCache(cache)
+	if err != nil {
+		t.Fatal(err)
+	}
+	alice, err := client.NewFromCCache(tickets, settings)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer alice.Destroy()
+	nn, err := c.Active(t.Context(), nameNode)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rm, err := c.Active(t.Context(), manager)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for what, url := range map[string]string{
+		"NameNode":        address(c.Base, port(nn, nnHTTP)) + "/webhdfs/v1/?op=LISTSTATUS",
+		"DataNode":        address(c.Base, dnHTTP) + "/jmx?qry=x",
+		"ResourceManager": address(c.Base, port(rm, rmWeb)) + "/ws/v1/cluster/apps",
+		"NodeManager":     address(c.Base, nmPort(1)+nmWeb) + "/ws/v1/node/info",
+	} {
+		for _, proven := range []bool{true, false} {
+			r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+url, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := http.StatusUnauthorized
+			if proven {
+				want = http.StatusOK
+				if err := spnego.SetSPNEGOHeader(alice, r, "HTTP/localhost"); err != nil {
+					t.Fatal(err)
+				}
+			}
+			got, err := browser.Do(r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got.Body.Close()
+			if got.StatusCode != want {
+				t.Errorf("%s, with a ticket: %v: %s, want %d", what, proven, got.Status, want)
+			}
+		}
+	}
+}
+
+func TestSecureTheOtherResourceManagerTakesOver(t *testing.T) {
+	c := pairs(t)
+	ctx := t.Context()
+	old, err := c.Active(ctx, manager)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Kill(ctx, old); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Wait(ctx); err != nil { // an active one, and every NodeManager with it
+		t.Fatal(err)
+	}
+	if now, err := c.Active(ctx, manager); err != nil || now == old {
+		t.Errorf("%s was killed; active is %s, %v", old, now, err)
+	}
+	if nodes, err := c.NodeStates(ctx); err != nil || len(nodes) != len(c.mode().Nodes) {
+		t.Errorf("nodes of the new one: %v, %v", nodes, err)
+	}
+}
+
+func TestSecureTheOtherNameNodeTakesOver(t *testing.T) {
+	c := pairs(t)
+	ctx := t.Context()
+	old, err := c.Active(ctx, nameNode)
+	if err != nil {
+		t.Fatal(err)
+	}
+	webhdfs := func(method, name, query string) error {
+		return c.web(ctx, method, port(name, nnHTTP), "/webhdfs/v1/tmp/takes-over?"+query, nil, nil)
+	}
+	if err := webhdfs(http.MethodPut, old, "op=MKDIRS"); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Kill(ctx, old); err != nil {
+		t.Fatal(err)
+	}
+	next, err := c.Failover(ctx, nameNode)
+	if err != nil || next == old {
+		t.Fatalf("failover from %s: %s, %v", old, next, err)
+	}
+	if err := c.Wait(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if err := webhdfs(http.MethodGet, next, "op=GETFILESTATUS"); err != nil {
+		t.Errorf("%s does not know what %s wrote last: %v", next, old, err)
+	}
+	// Back again in order: nobody is killed.
+	if err := errors.Join(c.Start(ctx, old), c.Wait(ctx)); err != nil {
+		t.Fatal(err)
+	}
+	pid := c.pid(t, next)
+	if back, err := c.Failover(ctx, nameNode); err != nil || back != old {
+		t.Errorf("failover back: %s, %v; want %s", back, err, old)
+	}
+	if now := c.pid(t, next); now != pid {
+		t.Errorf("%s: pid %d became %d", next, pid, now)
+	}
+	if err := errors.Join(c.Wait(ctx), webhdfs(http.MethodDelete, old, "op=DELETE")); err != nil {
+		t.Error(err)
+	}
+}
