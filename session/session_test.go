@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/muster-project/muster/event"
 	"github.com/muster-project/muster/plan"
 	"github.com/muster-project/muster/session"
@@ -460,5 +462,25 @@ func TestNativeIsNotedHoweverFastTheExecutorIs(t *testing.T) {
 	w.say(session.Launched{Slot: slot, Native: []byte(`{"pid":7}`)}, session.Launched{Slot: slot, Err: "late"})
 	if len(w.events) != n {
 		t.Errorf("said again, it gave new facts: %+v", w.events[n:])
+	}
+}
+
+// What the backend foresees is written down once, and seen by whoever looks.
+func TestWarningsAreNotedOnce(t *testing.T) {
+	w := newWorld(t, job(role("worker", 1)))
+	for range 3 {
+		w.say(session.Warned{Text: "the end is near", Hint: "do something"}, session.Warned{Text: "and it is dark"})
+	}
+	var got []string
+	for _, e := range w.events {
+		if b, ok := e.Body.(*event.JobWarned); ok {
+			got = append(got, b.Text+"|"+b.Hint)
+		}
+	}
+	if diff := cmp.Diff([]string{"the end is near|do something", "and it is dark|"}, got); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff([]string{"the end is near", "and it is dark"}, w.s.View().Warned); diff != "" {
+		t.Error(diff)
 	}
 }
