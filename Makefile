@@ -45,7 +45,7 @@ bench-launch: build ## muster and its peers start processes on this machine: tim
 bench-yarn: build ## muster and its peers on a real YARN: time to start, processor time, memory
 	@tools/test.sh bench-yarn
 
-chaos: ## kill every part of muster at every moment of a job, many times
+chaos: ## kill every part of muster, and of a secure Hadoop, at every moment of a job, many times
 	@tools/test.sh build long-chaos
 
 docs: ## regenerate what is generated: protocol, job file reference and schema

@@ -53,7 +53,7 @@ fi
 if wants horovod; then
 	fetch horovod nice bash test/python/horovod.sh
 fi
-if wants yarn || wants secure || wants long-yarn || wants bench-yarn; then
+if wants yarn || wants secure || wants long-yarn || wants long-chaos || wants bench-yarn; then
 	versions=()
 	! wants long-yarn || versions=(--version all)
 	fetch jars bash test/cluster/hadoop.sh fetch "${versions[@]}"
@@ -200,6 +200,7 @@ secure() {
 	HADOOP_CONF_DIR=$conf with_keys secure "$go" test -count=1 -p 1 -timeout 10m -tags hadoop -run '^TestSecure' "${packages[@]}"
 	cluster integrity
 	with_keys secure on_yarn "$conf" -short -run '^TestSecure'
+	under_fire "$conf" -short
 	hadoop down --dir "$conf"
 	mapfile -t packages < <(with_hadoop | grep '^\./hadoop/')
 	conf=$(joined integrity)
@@ -241,11 +242,21 @@ chaos() {
 	"$go" test -count=1 -timeout 15m -tags chaos -short -v ./test/chaos -args -muster "$root/bin/muster" -torch "$torch"
 }
 
+# under_fire CONF TEST-FLAG... kills parts of muster and daemons of the cluster,
+# which is good for nothing else meanwhile, while PyTorch trains on it.
+under_fire() {
+	HADOOP_CONF_DIR=$1 "$go" test -count=1 -timeout 120m -tags chaos -v "${@:2}" ./test/chaos/yarn \
+		-args -muster "$root/bin/muster" -torch "$(python torch)"
+}
+
 long_chaos() {
-	echo "kills server, coordinator, executor, guardian and task of a PyTorch job, five times per moment"
-	local torch
+	echo "kills server, coordinator, executor, guardian and task of a PyTorch job, five times per moment; then every daemon of a secure Hadoop, too"
+	local torch conf
 	torch=$(python torch)
 	"$go" test -count=1 -timeout 120m -tags chaos -v ./test/chaos -args -muster "$root/bin/muster" -torch "$torch"
+	conf=$(up secure --set yarn.nm.liveness-monitor.expiry-interval-ms=8000)
+	under_fire "$conf"
+	hadoop down --dir "$conf"
 }
 
 bench() {

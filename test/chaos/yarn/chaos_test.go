@@ -19,6 +19,7 @@ var (
 	muster = flag.String("muster", "", "the muster binary")
 	torch  = flag.String("torch", "", "a Python with PyTorch")
 	seed   = flag.Uint64("seed", 20261201, "of the order of faults and the choice of ranks")
+	most   = flag.Duration("for", 12*time.Hour, "no new journey begins after this time; the matrix then says what it lacks")
 	only   = flag.String("only", "", "journeys, by number and with commas between; all without")
 )
 
@@ -149,6 +150,10 @@ func TestChaosYARN(t *testing.T) {
 		pick := r.Uint64() // also for those that are left out, so that one alone is the same
 		if *only != "" && !slices.Contains(strings.Split(*only, ","), fmt.Sprint(n)) {
 			continue
+		}
+		if time.Since(begin) > *most {
+			t.Errorf("%d of %d journeys were made in %s", n, len(all), *most)
+			break
 		}
 		ok := t.Run(fmt.Sprint(n), func(t *testing.T) { w.travel(t, faults, rand.New(rand.NewPCG(pick, 1)), res) })
 		if !ok {

@@ -23,7 +23,7 @@ import (
 )
 
 // patience bounds every wait; the machines of tests are slow.
-const patience = 3 * time.Minute
+const patience = 5 * time.Minute
 
 // world is a user with a home of muster, on a cluster that is ours alone.
 type world struct {
