@@ -84,6 +84,9 @@ func (c *Cluster) java(heap, name string) ([]string, error) {
 	if c.Learn {
 		args = append(args, "-XX:DumpLoadedClassList="+c.path("classes", name))
 	}
+	if kind, n := split(name); kind == "rm" && n > 0 {
+		jars = append(jars, filepath.Join(c.Conf(), name))
+	}
 	return append(args, "-cp", strings.Join(append(jars, c.Conf()), ":")), nil
 }
 

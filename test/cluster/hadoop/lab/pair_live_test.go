@@ -11,10 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/jcmturner/gokrb5/v8/client"
-	"github.com/jcmturner/gokrb5/v8/config"
-	"github.com/jcmturner/gokrb5/v8/credentials"
-	"github.com/jcmturner/gokrb5/v8/spnego"
+	"github.com/muster-project/muster/hadoop/kerberos"
 )
 
 // running is the cluster that the tests are given.
@@ -55,19 +52,11 @@ func TestSecureATicketOpensTheWebPortsAndNothingElseDoes(t *testing.T) {
 	if err := c.Ticket(t.Context(), "alice", cache, time.Minute); err != nil {
 		t.Fatal(err)
 	}
-	settings, err := config.Load(c.realm().Config())
+	alice, err := kerberos.Open(kerberos.Source{Cache: cache, Principal: "alice", Config: c.realm().Config()})
 	if err != nil {
 		t.Fatal(err)
 	}
-	tickets, err := credentials.LoadCCache(cache)
-	if err != nil {
-		t.Fatal(err)
-	}
-	alice, err := client.NewFromCCache(tickets, settings)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer alice.Destroy()
+	defer alice.Close()
 	nn, err := c.Active(t.Context(), nameNode)
 	if err != nil {
 		t.Fatal(err)
@@ -87,12 +76,9 @@ func TestSecureATicketOpensTheWebPortsAndNothingElseDoes(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			want := http.StatusUnauthorized
+			browser, want := http.Client{Transport: connections}, http.StatusUnauthorized
 			if proven {
-				want = http.StatusOK
-				if err := spnego.SetSPNEGOHeader(alice, r, "HTTP/localhost"); err != nil {
-					t.Fatal(err)
-				}
+				browser.Transport, want = alice.Transport(connections), http.StatusOK
 			}
 			got, err := browser.Do(r)
 			if err != nil {

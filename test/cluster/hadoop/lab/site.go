@@ -32,6 +32,13 @@ func (c *Cluster) writeConf() error {
 	}
 	if c.mode().Pairs {
 		files["zoo.cfg"] = c.zooKeeper()
+		// The proxy of a ResourceManager reads the files once more, without what is on
+		// the command line, and shows nobody a page if both are at the same address.
+		for _, rm := range []string{"rm1", "rm2"} {
+			own := c.yarn()
+			own["yarn.resourcemanager.ha.id"] = rm
+			files[rm+"/yarn-site.xml"] = site(own)
+		}
 	}
 	if c.mode().Capacity != nil {
 		files["capacity-scheduler.xml"] = site(c.capacity())

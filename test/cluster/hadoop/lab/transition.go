@@ -5,11 +5,9 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/muster-project/muster/hadoop/kerberos"
 	"github.com/muster-project/muster/hadoop/pb/hdfspb"
 	"github.com/muster-project/muster/hadoop/rpc"
 	"github.com/muster-project/muster/hadoop/sasl"
-	"github.com/muster-project/muster/test/cluster/kdc"
 )
 
 // States of a NameNode that has a second one.
@@ -27,7 +25,7 @@ var transitions = map[string]string{stateActive: "transitionToActive", stateStan
 func (c *Cluster) transition(ctx context.Context, name, to string) error {
 	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
 	defer cancel()
-	login, err := kerberos.Open(kerberos.Source{Keytab: c.keytab("nn"), Principal: "nn/localhost@" + kdc.Realm, Config: c.realm().Config()})
+	login, err := c.login("nn/localhost")
 	if err != nil {
 		return err
 	}

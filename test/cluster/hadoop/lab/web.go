@@ -8,12 +8,7 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/jcmturner/gokrb5/v8/client"
-	"github.com/jcmturner/gokrb5/v8/config"
-	"github.com/jcmturner/gokrb5/v8/keytab"
-	"github.com/jcmturner/gokrb5/v8/spnego"
-
-	"github.com/muster-project/muster/test/cluster/kdc"
+	"github.com/muster-project/muster/hadoop/kerberos"
 )
 
 // bean asks a daemon of HDFS for one of its JMX beans.
@@ -30,8 +25,8 @@ func (c *Cluster) bean(ctx context.Context, port int, name string, bean any) err
 	return json.Unmarshal(answer.Beans[0], bean)
 }
 
-// browser keeps no connection: whoever uses this package would have to close it.
-var browser = &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+// connections are not kept: whoever uses this package would have to close them.
+var connections = &http.Transport{DisableKeepAlives: true}
 
 // manager asks the active ResourceManager.
 func (c *Cluster) manager(ctx context.Context, path string, answer any) error {
@@ -60,12 +55,14 @@ func (c *Cluster) web(ctx context.Context, method string, port int, path string,
 	if body != nil {
 		r.Header.Set("Content-Type", "application/json")
 	}
+	browser := &http.Client{Transport: connections}
 	if c.secure() {
-		proven, err := c.prove(r)
+		root, err := c.login("root")
 		if err != nil {
 			return err
 		}
-		defer proven()
+		defer root.Close()
+		browser.Transport = root.Transport(connections)
 	}
 	got, err := browser.Do(r)
 	if err != nil {
@@ -88,23 +85,7 @@ func (c *Cluster) web(ctx context.Context, method string, port int, path string,
 	return nil
 }
 
-// prove adds to a request the proof that it is root's. It uses none of our own
-// code for Kerberos: a fault there must not look like one of the cluster. The
-// function that it returns forgets the tickets.
-func (c *Cluster) prove(r *http.Request) (func(), error) {
-	settings, err := config.Load(c.realm().Config())
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", c.realm().Config(), err)
-	}
-	path := c.keytab("root")
-	keys, err := keytab.Load(path)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
-	}
-	root := client.NewWithKeytab("root", kdc.Realm, keys, settings)
-	if err := spnego.SetSPNEGOHeader(root, r, "HTTP/localhost"); err != nil {
-		root.Destroy()
-		return nil, fmt.Errorf("root: no ticket: %w", err)
-	}
-	return root.Destroy, nil
+// login is for anybody who has a keytab.
+func (c *Cluster) login(who string) (*kerberos.Login, error) {
+	return kerberos.Open(kerberos.Source{Keytab: c.keytab(who), Principal: who, Config: c.realm().Config()})
 }
