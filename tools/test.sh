@@ -208,6 +208,7 @@ secure() {
 	set +m
 	trap 'kill -- "-$beside" 2>/dev/null || true' EXIT
 	with_keys secure on_yarn "$conf" -short -run '^TestSecure'
+	under_fire "$conf" -short
 	hadoop down --dir "$conf"
 	mapfile -t packages < <(with_hadoop | grep '^\./hadoop/')
 	HADOOP_CONF_DIR=$second with_keys integrity "$go" test -count=1 -p 1 -timeout 5m -tags hadoop -run '^TestSecure' -skip '^TestSecureNameNodes' "${packages[@]}"
