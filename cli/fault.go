@@ -95,6 +95,9 @@ func tell(w io.Writer, err error) {
 func flatten(err error) []error {
 	switch e := err.(type) { //nolint:errorlint // this very error is meant, not one inside it
 	case interface{ Unwrap() []error }:
+		if !isList(err, e.Unwrap()) {
+			break
+		}
 		var all []error
 		for _, one := range e.Unwrap() {
 			all = append(all, flatten(one)...)
@@ -112,6 +115,18 @@ func flatten(err error) []error {
 		return inner
 	}
 	return []error{err}
+}
+
+// isList says that an error is a list of others and says nothing of its own: one
+// sentence may have several causes, and stays one.
+func isList(err error, parts []error) bool {
+	var lines []string
+	for _, one := range parts {
+		if one != nil {
+			lines = append(lines, one.Error())
+		}
+	}
+	return err.Error() == strings.Join(lines, "\n")
 }
 
 func hintsOf(err error) []string {

@@ -34,6 +34,10 @@ func TestReport(t *testing.T) {
 			fault(exitJobFile, errors.Join(errors.New("a: bad"), errors.New("b: bad"))), 65,
 			"muster: a: bad\nmuster: b: bad\n",
 		},
+		"one sentence that has several causes": {
+			fmt.Errorf("conf: %w: %w\nhint: kinit", errors.New("no proof"), errors.New("no ticket")), 70,
+			"muster: conf: no proof: no ticket\nhint: kinit\n",
+		},
 		"hints in an error's text find their place": {
 			fmt.Errorf("dir: cannot pack: shrank\n  hint: leave it out"), 70,
 			"muster: dir: cannot pack: shrank\nhint: leave it out\n",

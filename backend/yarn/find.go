@@ -40,7 +40,7 @@ func (b *Backend) dirIn(ctx context.Context, l Layout, id string) (JobDir, error
 	case errors.Is(err, fs.ErrNotExist):
 		return "", fmt.Errorf("%s: %w", id, backend.ErrUnknownJob)
 	case err != nil:
-		return "", err
+		return "", b.refusal(err)
 	case info.IsDir():
 		return dir, nil
 	}
@@ -99,7 +99,7 @@ func (b *Backend) List(ctx context.Context) ([]backend.Ref, error) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, err
+		return nil, b.refusal(err)
 	}
 	slices.SortStableFunc(files, func(x, y fs.FileInfo) int { return x.ModTime().Compare(y.ModTime()) })
 	var out []backend.Ref

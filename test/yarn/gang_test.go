@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -25,19 +24,6 @@ type node struct {
 	Labels []string `json:"nodeLabels"`
 	Free   int      `json:"availMemoryMB"`
 	Used   int      `json:"usedMemoryMB"`
-}
-
-// rest asks the ResourceManager.
-func (w *world) rest(path string, answer any) {
-	w.t.Helper()
-	resp, err := http.Get(w.web() + "/ws/v1/cluster/" + path)
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	defer resp.Body.Close()
-	if err := json.NewDecoder(resp.Body).Decode(answer); err != nil {
-		w.t.Fatalf("%s: %s: %v", path, resp.Status, err)
-	}
 }
 
 // nodes are the running nodes with a label; none is written "".

@@ -8,6 +8,8 @@ import (
 	"encoding/json"
 	"errors"
 	"flag"
+	"fmt"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -16,9 +18,9 @@ import (
 	"testing"
 	"time"
 
+	backend "github.com/muster-project/muster/backend/yarn"
 	"github.com/muster-project/muster/event"
 	"github.com/muster-project/muster/session"
-	"github.com/muster-project/muster/test/train"
 )
 
 var (
@@ -37,6 +39,8 @@ type world struct {
 	home string
 	user string
 	conf string
+	env  []string     // beside this process's: what proves who the user is
+	http *http.Client // that proves it, too
 }
 
 // newWorld makes a user's world. At the test's end nothing of its jobs may be
@@ -78,6 +82,7 @@ func (w *world) command(ctx context.Context, args ...string) *exec.Cmd {
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	cmd.WaitDelay = time.Minute
 	cmd.Env = append(os.Environ(), "MUSTER_HOME="+w.home, "HADOOP_CONF_DIR="+w.conf, "HADOOP_USER_NAME="+w.user, "MUSTER_SITE=")
+	cmd.Env = append(cmd.Env, w.env...)
 	return cmd
 }
 
@@ -217,16 +222,51 @@ func (w *world) unended() []view {
 	return list
 }
 
-// web is where the ResourceManager answers by HTTP, as its configuration says.
-func (w *world) web() string {
+// getenv is the environment of the world's commands.
+func (w *world) getenv(name string) string {
+	value := os.Getenv(name)
+	for _, v := range w.env {
+		if v, ok := strings.CutPrefix(v, name+"="); ok {
+			value = v
+		}
+	}
+	return value
+}
+
+// rest asks the ResourceManager by HTTP: whichever of several answers.
+func (w *world) rest(path string, answer any) {
 	w.t.Helper()
-	data, err := os.ReadFile(filepath.Join(w.conf, "yarn-site.xml"))
-	if err != nil {
+	c := backend.At(w.conf, backend.Who{User: w.user, Getenv: w.getenv})
+	if err := errors.Join(c.Trouble, c.Denied); err != nil {
 		w.t.Fatal(err)
 	}
-	m := train.All(`(?s)<name>yarn.resourcemanager.webapp.address</name>\s*<value>([^<]+)</value>`, string(data))
-	if m == nil {
-		w.t.Fatalf("%s: no yarn.resourcemanager.webapp.address", w.conf)
+	if w.http == nil {
+		if w.http = c.Login.HTTP(); w.http == nil {
+			w.http = http.DefaultClient
+		}
+		w.t.Cleanup(w.http.CloseIdleConnections)
 	}
-	return "http://" + strings.TrimSpace(m[0][1])
+	bases, err := c.Conf.RMWebURLs()
+	for _, base := range bases {
+		if err = w.read(base+"/ws/v1/cluster/"+path, answer); err == nil {
+			return
+		}
+	}
+	w.t.Fatal(err)
+}
+
+func (w *world) read(address string, answer any) error {
+	req, err := http.NewRequestWithContext(context.Background(), http.MethodGet, address, nil)
+	if err != nil {
+		return err
+	}
+	resp, err := w.http.Do(req)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	if err := json.NewDecoder(resp.Body).Decode(answer); err != nil {
+		return fmt.Errorf("%s: %s: %w", address, resp.Status, err)
+	}
+	return nil
 }
