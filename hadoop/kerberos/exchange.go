@@ -89,11 +89,22 @@ func (x *exchange) first(ctx context.Context, keys *keytab) (*ticket, error) {
 	if err := rep.Unmarshal(answer); err != nil {
 		return nil, fmt.Errorf("the KDC's answer cannot be read: %w", err)
 	}
-	key, err := x.replyKey(rep, keys)
+	k, err := x.replyKey(rep, keys)
 	if err != nil {
 		return nil, err
 	}
-	return x.open(rep.KDCRepFields, key, keyusage.AS_REP_ENCPART, req.ReqBody)
+	t, err := x.open(rep.KDCRepFields, k.key, keyusage.AS_REP_ENCPART, req.ReqBody)
+	if errors.Is(err, errSealed) {
+		err = &Problem{Thing: keys.path, Kind: ErrKeytab, Cause: fmt.Errorf("%s: %w", k.text(), err), Hint: newKeytabHint}
+	}
+	return t, err
+}
+
+const newKeytabHint = "the key was changed after the keytab was made; get a new keytab"
+
+// text names a key without telling it.
+func (e keyEntry) text() string {
+	return fmt.Sprintf("key version %d of %s, made %s", e.version, e.owner, e.made.UTC().Format(time.DateTime))
 }
 
 // refused explains a KDC's no, with what the keytab has to do with it.
@@ -101,7 +112,7 @@ func (x *exchange) refused(e messages.KRBError, service string, keys *keytab, us
 	err := refusal(e, x.client.String(), service, "the KDC", x.now())
 	if p, ok := errors.AsType[*Problem](err); ok && keys != nil && p.Kind == ErrKeytab {
 		p.Thing = keys.path
-		p.Cause = fmt.Errorf("%w: key version %d of %s, made %s", p.Cause, used.version, x.client, used.made.UTC().Format(time.DateTime))
+		p.Cause = fmt.Errorf("%s: %w", used.text(), p.Cause)
 	}
 	return err
 }
@@ -165,17 +176,16 @@ func wanted(data []byte) (kinds []int32, cookie types.PADataSequence) {
 
 // replyKey finds the key that a KDC encrypted for: a version that the keytab
 // does not have is what its owner must hear of.
-func (x *exchange) replyKey(rep messages.ASRep, keys *keytab) (types.EncryptionKey, error) {
+func (x *exchange) replyKey(rep messages.ASRep, keys *keytab) (keyEntry, error) {
 	kind, version := rep.EncPart.EType, uint32(rep.EncPart.KVNO)
 	if k, ok := keys.key(x.client, kind, version); ok {
-		return k.key, nil
+		return k, nil
 	}
 	k, ok := keys.key(x.client, kind, 0)
 	if !ok {
-		return types.EncryptionKey{}, &Problem{Thing: keys.path, Kind: ErrEtype, Cause: fmt.Errorf("the KDC answers with %s", etypeName(kind)), Hint: etypeHint}
+		return k, &Problem{Thing: keys.path, Kind: ErrEtype, Cause: fmt.Errorf("the KDC answers with %s", etypeName(kind)), Hint: etypeHint}
 	}
-	return types.EncryptionKey{}, &Problem{Thing: keys.path, Kind: ErrKeytab, Cause: fmt.Errorf("key version %d of %s; the KDC has version %d", k.version, x.client, version),
-		Hint: "the key was changed after the keytab was made; get a new keytab"}
+	return k, &Problem{Thing: keys.path, Kind: ErrKeytab, Cause: fmt.Errorf("%s; the KDC has version %d", k.text(), version), Hint: newKeytabHint}
 }
 
 // next gets a ticket for a service with another ticket, or with option Renew a
@@ -238,11 +248,13 @@ func (x *exchange) authenticator() types.Authenticator {
 		CTime: now, Cusec: now.Nanosecond() / 1000, SeqNumber: int64(nonce() & 0x3fffffff)}
 }
 
+var errSealed = errors.New("the KDC's answer cannot be decrypted")
+
 // open decrypts a KDC's answer and compares it with what was asked.
 func (x *exchange) open(rep messages.KDCRepFields, key types.EncryptionKey, usage uint32, asked messages.KDCReqBody) (*ticket, error) {
 	plain, err := decrypt(key, usage, rep.EncPart.Cipher)
 	if err != nil {
-		return nil, &Problem{Thing: x.client.String(), Kind: ErrKeytab, Cause: fmt.Errorf("the KDC's answer cannot be decrypted: %w", err), Hint: "the key was changed; get a new keytab, or kinit"}
+		return nil, fmt.Errorf("%w: %w", errSealed, err)
 	}
 	var part messages.EncKDCRepPart
 	if err := part.Unmarshal(plain); err != nil {

@@ -9,6 +9,7 @@ import (
 	"github.com/jcmturner/gokrb5/v8/iana/errorcode"
 	"github.com/jcmturner/gokrb5/v8/messages"
 
+	"github.com/muster-project/muster/hadoop/rpc"
 	"github.com/muster-project/muster/hadoop/sasl"
 )
 
@@ -68,7 +69,7 @@ func refusal(e messages.KRBError, client, service, from string, now time.Time) e
 		text = text[i+2:]
 	}
 	p := &Problem{Thing: client, Cause: fmt.Errorf("%s says %q (error %d)", from, strings.TrimSpace(text), e.ErrorCode)}
-	p.judge(e, client, service, e.STime.Sub(now))
+	p.judge(e, client, service, e.STime.Add(time.Duration(e.Susec)*time.Microsecond).Sub(now))
 	return p
 }
 
@@ -107,7 +108,11 @@ func (p *Problem) judge(e messages.KRBError, client, service string, offset time
 func (p *Problem) skew(offset time.Duration) {
 	p.Kind = ErrSkew
 	const how = "set the clock (chronyc tracking, timedatectl)"
-	switch off := offset.Round(time.Second); {
+	unit := time.Second
+	if offset.Abs() > time.Minute {
+		unit = 10 * time.Second // the way there takes time, too
+	}
+	switch off := offset.Round(unit); {
 	case off >= time.Second:
 		p.Hint = fmt.Sprintf("this machine's clock is %v behind: %s", off, how)
 	case off <= -time.Second:
@@ -119,3 +124,17 @@ func (p *Problem) skew(offset time.Duration) {
 
 const etypeHint = "known here are aes256-cts-hmac-sha1-96, aes128-cts-hmac-sha1-96, aes256-cts-hmac-sha384-192 and " +
 	"aes128-cts-hmac-sha256-128; compare with the keys of principal and service (klist -kte), permitted_enctypes of krb5.conf and the KDC's supported_enctypes"
+
+// Explain adds to a server's bare no what may be behind it: it tells the reason
+// in its own log only. Other errors come back as they are.
+func Explain(err error) error {
+	remote, ok := errors.AsType[*rpc.RemoteError](err)
+	if !ok || !strings.Contains(remote.Message, "GSS initiate failed") {
+		return err
+	}
+	if _, known := errors.AsType[*Problem](err); known {
+		return err
+	}
+	return &Problem{Thing: remote.Address, Kind: ErrService, Cause: err,
+		Hint: "the server did not take our ticket: its clock differs, or its keytab holds an older key than the KDC (klist -kte there; kinit makes new tickets); its log has the reason behind \"Auth failed for\""}
+}
