@@ -65,7 +65,7 @@ func OpenAttempt(dir string, getenv func(string) string, log *slog.Logger) (*Att
 		// lives on its keytab from the beginning.
 		a.Opener.Client = who.RM()
 		f := &fetcher{conf: a.conf, login: who, filesystems: a.AM.Filesystems, log: log}
-		a.Opener.Renewal.source = f.fetch
+		a.Opener.Renewal.source, a.Opener.Renewal.cancel = f.fetch, f.cancel
 	}
 	return a, nil
 }

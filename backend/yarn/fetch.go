@@ -24,11 +24,7 @@ type fetcher struct {
 // fetch gets a token of the file system that an old one was fof. Its renewer
 // are we: so the NameNode tells when it would have to be prolonged.
 func (f *fetcher) fetch(ctx context.Context, service string) (token.Token, tokenLife, error) {
-	at, err := f.place(ctx, service)
-	if err != nil {
-		return token.Token{}, tokenLife{}, err
-	}
-	client, err := hdfs.New(f.conf.With(map[string]string{keyFS: "hdfs://" + at.Authority}), f.login.NameNode(at))
+	client, err := f.client(ctx, service)
 	if err != nil {
 		return token.Token{}, tokenLife{}, err
 	}
@@ -49,6 +45,29 @@ func (f *fetcher) fetch(ctx context.Context, service string) (token.Token, token
 		f.log.Warn("it is not known when a token must be prolonged; a day is assumed", "token", t, "error", errors.Join(err, wrong))
 	}
 	return *t, life, client.Close()
+}
+
+// cancel ends a token before its time.
+func (f *fetcher) cancel(ctx context.Context, t token.Token) error {
+	ctx, stop := context.WithTimeout(ctx, cancelLimit)
+	defer stop()
+	client, err := f.client(ctx, t.Service)
+	if err != nil {
+		return err
+	}
+	return errors.Join(client.CancelToken(ctx, &t), client.Close())
+}
+
+// cancelLimit bounds what the end of a job waits for and does not need.
+const cancelLimit = 5 * time.Second
+
+// client is of the file system that a token is for.
+func (f *fetcher) client(ctx context.Context, service string) (*hdfs.Client, error) {
+	at, err := f.place(ctx, service)
+	if err != nil {
+		return nil, err
+	}
+	return hdfs.New(f.conf.With(map[string]string{keyFS: "hdfs://" + at.Authority}), f.login.NameNode(at))
 }
 
 // usualLife is how long a token lives that nobody prolongs, unless the cluster

@@ -68,6 +68,7 @@ func (m *master) Close(ctx context.Context, o event.Outcome) error {
 		return fmt.Errorf("%s: its containers have not ended: %w", m.AM.App, context.Cause(ctx))
 	}
 	m.stop() // a heartbeat after the end would be refused
+	m.Renewal.giveBack(ctx)
 	if m.settings.Keytab != "" {
 		if err := removeKeytab(ctx, m.FS, m.AM.Dir); err != nil {
 			m.Log.Error("the job's keytab was not removed", "dir", m.AM.Dir, "error", err)

@@ -85,7 +85,11 @@ func (b *Backend) checkKeytab(ctx context.Context, p *plan.Plan, s *Settings) []
 		}
 	}
 	if err := errors.Join(err, who.Close()); err != nil {
-		return wrong(fmt.Errorf("%s: nobody can log in with it as %s: %w", file, s.Principal, err))
+		err = fmt.Errorf("%s: it cannot be used for this job: %w", file, err)
+		if proof, bad := who.Proof(); bad == nil && proof.Real != b.User {
+			err = hint(err, "take a keytab of %s, or have an administrator let %s act for %s (hadoop.proxyuser.%s)", b.User, proof.Real, b.User, proof.Real)
+		}
+		return wrong(err)
 	}
 	return nil
 }
@@ -97,9 +101,8 @@ func outlives(p *plan.Plan, life time.Duration) []plan.Finding {
 		return nil
 	}
 	return []plan.Finding{{Path: "timeout.run", Warning: true,
-		Problem: fmt.Sprintf("%s, and the job's tokens for HDFS end after %s: what runs then can write no logs, checkpoints and history",
-			p.Timeout.Run, spec.Duration(life)),
-		Hint: "native.yarn.keytab and native.yarn.principal let the coordinator get new ones"}}
+		Problem: fmt.Sprintf("%s, and the job's tokens for HDFS end after %s: what runs then can write no logs, checkpoints and history, "+
+			"unless native.yarn.keytab and native.yarn.principal let the coordinator get new ones", p.Timeout.Run, spec.Duration(life))}}
 }
 
 // Of NameNodes; where the client's files do not say it, it is Hadoop's default.

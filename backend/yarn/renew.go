@@ -27,6 +27,8 @@ type Renewal struct {
 	// source gets a new token of the file system that an old one was for; nil
 	// without a keytab.
 	source func(ctx context.Context, service string) (token.Token, tokenLife, error)
+	// cancel ends a token that source gave.
+	cancel func(ctx context.Context, t token.Token) error
 	log    *slog.Logger
 
 	mu      sync.Mutex
@@ -109,6 +111,20 @@ func (r *Renewal) run(ctx context.Context, warn func(backend.Warning)) {
 					end(r.lives).UTC().Format(time.RFC1123), firstLine(err.Error())), Hint: "the coordinator goes on trying; its log has more"})
 			}
 			timer.Reset(wait)
+		}
+	}
+}
+
+// giveBack ends tokens that nobody needs any more: the resource manager does not
+// know of those that it did not get with the submission. Older ones than the
+// newest are over within a day.
+func (r *Renewal) giveBack(ctx context.Context) {
+	if r == nil || r.serial == 0 {
+		return
+	}
+	for _, t := range r.tokens() {
+		if err := r.cancel(ctx, t); err != nil {
+			r.log.Warn("a token was not cancelled; it ends by itself", "token", &t, "error", err)
 		}
 	}
 }

@@ -79,6 +79,7 @@ func TestTheEndOfTokensIsForetold(t *testing.T) {
 		if serial, _, _ := r.Newest(); serial != 0 {
 			t.Errorf("credentials %d came from nowhere", serial)
 		}
+		r.giveBack(t.Context()) // those of the submission are the resource manager's
 	})
 }
 
@@ -129,6 +130,15 @@ func TestTokensOfAJobAreRenewedForAsLongAsItRuns(t *testing.T) {
 		}
 		if w := r.said(); len(w) > 0 || times != 20 {
 			t.Errorf("%d times, told %v", times, w)
+		}
+		var given []string
+		r.cancel = func(_ context.Context, k token.Token) error {
+			given = append(given, k.Service)
+			return errors.New("away") // which nobody waits for
+		}
+		r.giveBack(t.Context())
+		if diff := cmp.Diff([]string{"a", "b"}, given); diff != "" {
+			t.Error("given back:", diff)
 		}
 	})
 }
@@ -194,4 +204,5 @@ func TestAClusterThatWantsNoTokensHasNoneRenewed(t *testing.T) {
 		t.Errorf("%+v", r)
 	}
 	r.run(t.Context(), nil)
+	r.giveBack(t.Context())
 }
