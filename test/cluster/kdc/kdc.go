@@ -10,7 +10,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 )
@@ -81,11 +80,10 @@ func (k *KDC) Keytab(principal string) string {
 	return filepath.Join(k.Keytabs(), name+".keytab")
 }
 
-// Environ is an environment with which programs of MIT use this realm. Where no
-// cache is named they find none: never that of whoever runs the tests.
-func (k *KDC) Environ(of []string) []string {
-	env := slices.DeleteFunc(slices.Clone(of), func(v string) bool { return strings.HasPrefix(v, "KRB5") })
-	return append(env, "KRB5_CONFIG="+k.Config(), "KRB5_KDC_PROFILE="+k.path("kdc.conf"), "KRB5CCNAME=FILE:"+k.path("cache"))
+// Environ is the environment in which programs of MIT use this realm; they need no
+// more. Where no cache is named they find none: never that of whoever runs the tests.
+func (k *KDC) Environ() []string {
+	return []string{"KRB5_CONFIG=" + k.Config(), "KRB5_KDC_PROFILE=" + k.path("kdc.conf"), "KRB5CCNAME=FILE:" + k.path("cache")}
 }
 
 func (k *KDC) path(name string) string { return filepath.Join(k.Dir, name) }
@@ -97,7 +95,7 @@ func (k *KDC) run(ctx context.Context, stdin, name string, args ...string) (stri
 		return "", err
 	}
 	cmd := exec.CommandContext(ctx, path, args...)
-	cmd.Env, cmd.Dir, cmd.Stdin = k.Environ(os.Environ()), k.Dir, strings.NewReader(stdin)
+	cmd.Env, cmd.Dir, cmd.Stdin = k.Environ(), k.Dir, strings.NewReader(stdin)
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		return string(out), fmt.Errorf("%s: %w\n%s", name, err, out)

@@ -45,7 +45,7 @@ func (k *KDC) Start(ctx context.Context) error {
 	}
 	defer log.Close()
 	cmd := exec.Command(args[0], args[1:]...)
-	cmd.Env, cmd.Dir, cmd.Stdout, cmd.Stderr = k.Environ(os.Environ()), k.Dir, log, log
+	cmd.Env, cmd.Dir, cmd.Stdout, cmd.Stderr = k.Environ(), k.Dir, log, log
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL}
 	s := &server{cmd: cmd, ended: make(chan struct{})}
 	started := make(chan error, 1)

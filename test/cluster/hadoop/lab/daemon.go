@@ -104,10 +104,10 @@ func (c *Cluster) classPath() ([]string, error) {
 // environ of the daemon called name. Containers inherit what is here, so it holds
 // nothing that a node of a real cluster would not have.
 func (c *Cluster) environ(name string) []string {
-	env := append(slices.Clone(c.Env), mark(c.Dir, name))
 	if name == "kdc" {
-		return c.realm().Environ(env)
+		return append(c.realm().Environ(), mark(c.Dir, name))
 	}
+	env := append(slices.Clone(c.Env), mark(c.Dir, name))
 	env = append(env, "JAVA_HOME="+c.Java)
 	if config, _ := c.Kerberos(); config != "" { // a real node has /etc/krb5.conf
 		env = append(env, "KRB5_CONFIG="+config)

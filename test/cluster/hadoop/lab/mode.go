@@ -72,6 +72,8 @@ var modes = map[string]Mode{
 		Yarn: merged(short, map[string]string{
 			"yarn.resourcemanager.scheduler.class": capacityScheduler,
 			"yarn.node-labels.enabled":             "false",
+			// An attempt that starts when the submission's tokens have ended finds its files.
+			"yarn.resourcemanager.proxy-user-privileges.enabled": "true",
 		}),
 		Capacity:   map[string]string{"root.queues": "default", "root.default.capacity": "100"},
 		Protection: "integrity",

@@ -121,6 +121,9 @@ func (c *Cluster) secureCore() map[string]string {
 		"hadoop.user.group.static.mapping.overrides": groups,
 		"hadoop.proxyuser.gateway.hosts":             "localhost",
 		"hadoop.proxyuser.gateway.users":             acted,
+		// ResourceManagers that are told to get tokens for jobs whose own have ended.
+		"hadoop.proxyuser.yarn.hosts": "localhost",
+		"hadoop.proxyuser.yarn.users": acted,
 		// Without the filter REST of the ResourceManager reads for everybody and
 		// writes for nobody; without the type WebHDFS takes nobody.
 		"hadoop.http.filter.initializers":               "org.apache.hadoop.security.AuthenticationFilterInitializer",
