@@ -233,8 +233,8 @@ func (w *world) getenv(name string) string {
 	return value
 }
 
-// rest asks the ResourceManager by HTTP: whichever of several answers.
-func (w *world) rest(path string, answer any) {
+// webs is where the ResourceManagers answer by HTTP, as their configuration says.
+func (w *world) webs() []string {
 	w.t.Helper()
 	c := backend.At(w.conf, backend.Who{User: w.user, Getenv: w.getenv})
 	if err := errors.Join(c.Trouble, c.Denied); err != nil {
@@ -247,12 +247,27 @@ func (w *world) rest(path string, answer any) {
 		w.t.Cleanup(w.http.CloseIdleConnections)
 	}
 	bases, err := c.Conf.RMWebURLs()
-	for _, base := range bases {
-		if err = w.read(base+"/ws/v1/cluster/"+path, answer); err == nil {
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return bases
+}
+
+// web is where the only ResourceManager, or the first one, answers.
+func (w *world) web() string { return w.webs()[0] }
+
+// rest asks the ResourceManager by HTTP: whichever of several answers.
+func (w *world) rest(path string, answer any) {
+	w.t.Helper()
+	var all []error
+	for _, base := range w.webs() {
+		err := w.read(base+"/ws/v1/cluster/"+path, answer)
+		if err == nil {
 			return
 		}
+		all = append(all, err)
 	}
-	w.t.Fatal(err)
+	w.t.Fatal(errors.Join(all...))
 }
 
 func (w *world) read(address string, answer any) error {
