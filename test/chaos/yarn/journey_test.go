@@ -53,7 +53,7 @@ const file = `name: chaos
 framework: pytorch
 queue: ml
 workdir: %s
-stop_grace: 40s
+stop_grace: 4m
 env: {CHAOS_DIR: %q, OMP_NUM_THREADS: "1"}
 native: {yarn: {am: {node_label: %q}, roles: {worker: {node_label: %q}, tensorboard: {node_label: gpu}}}}
 roles:
@@ -231,7 +231,8 @@ func (j *journey) suffer(f fault, let func()) {
 	begin := time.Now()
 	before := j.now()
 	made := len(j.steps())
-	late := j.r.IntN(2) == 0 && !f.kind.ends
+	// An executor that is frozen for long counts as lost.
+	late := j.r.IntN(2) == 0 && !f.kind.ends && f.moment != rollCall
 	released := false
 	j.release = func() {
 		if !released {
