@@ -10,6 +10,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
@@ -18,6 +19,7 @@ import (
 
 	"github.com/muster-project/muster/hadoop/conf"
 	"github.com/muster-project/muster/hadoop/hdfs"
+	"github.com/muster-project/muster/hadoop/kerberos"
 	"github.com/muster-project/muster/hadoop/rpc"
 	"github.com/muster-project/muster/storage"
 	hdfsstorage "github.com/muster-project/muster/storage/hdfs"
@@ -33,11 +35,29 @@ func onHDFS() (storage.FS, func() error, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	client, err := hdfs.New(c, func(context.Context) (rpc.Auth, error) { return rpc.Auth{User: "root"}, nil })
+	auth, leave, err := root(c)
 	if err != nil {
 		return nil, nil, err
 	}
-	return hdfsstorage.New(client), client.Close, nil
+	client, err := hdfs.New(c, auth)
+	if err != nil {
+		return nil, nil, err
+	}
+	return hdfsstorage.New(client), func() error { return errors.Join(client.Close(), leave()) }, nil
+}
+
+// root is how it is called by its owner: on a cluster with Kerberos by a keytab.
+func root(c *conf.Conf) (auth hdfs.Auth, leave func() error, err error) {
+	if c.String("hadoop.security.authentication", "simple") == "simple" {
+		return func(context.Context) (rpc.Auth, error) { return rpc.Auth{User: "root"}, nil }, func() error { return nil }, nil
+	}
+	login, err := kerberos.Open(kerberos.Source{Keytab: filepath.Join(os.Getenv("MUSTER_KEYTABS"), "root.keytab"),
+		Principal: "root@LAB.TEST", Getenv: os.Getenv})
+	if err != nil {
+		return nil, nil, err
+	}
+	proof := login.Service(c.String("dfs.namenode.kerberos.principal", ""))
+	return func(context.Context) (rpc.Auth, error) { return rpc.Auth{Kerberos: proof}, nil }, login.Close, nil
 }
 
 // job is a job's directory on the cluster.
@@ -180,6 +200,29 @@ func wantActed(t *testing.T, fsys storage.FS, dir string, acted []string) {
 		}
 	}
 	t.Logf("%d events acted on, all in the journal of %d", len(acted), len(have))
+	inTurn(t, have)
+}
+
+// inTurn says that of what each process wrote nothing is missing in the middle,
+// and nothing is there twice.
+func inTurn(t *testing.T, have []string) {
+	t.Helper()
+	next := map[string]int{}
+	for _, w := range have {
+		i, j := strings.Index(w, " p"), strings.LastIndex(w, " n")
+		if i < 0 || j < i {
+			continue // of another kind
+		}
+		process, n := w[i+1:j], w[j+2:]
+		k, err := strconv.Atoi(n)
+		if err != nil {
+			continue
+		}
+		if k != next[process] {
+			t.Errorf("%s: %d comes where %d should", process, k, next[process])
+		}
+		next[process] = k + 1
+	}
 }
 
 // appended appends some batches and gives what may be acted on, with the longest

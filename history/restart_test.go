@@ -176,3 +176,54 @@ func nothingOpen(t *testing.T, fsys *hdfsstorage.FS, dir string) {
 	}
 	t.Logf("%d segments, all closed after %v", len(terms), time.Since(begun))
 }
+
+// The same with two NameNodes, of which one and then the other is active, and
+// then dies; with Kerberos, and block tokens that a DataNode that was just
+// started does not know. The coordinator is killed in the middle of its appends
+// at last, and the next one takes over.
+func TestSecureAJournalOutlivesFailoversAndItsDataNode(t *testing.T) {
+	c := daemons(t)
+	fsys, dir := job(t)
+	p := startCoordinator(t, dir)
+	acted, _ := p.acted(t, 50)
+	step := func(what string, do func() error) {
+		t.Helper()
+		begun := time.Now()
+		if err := do(); err != nil {
+			t.Fatal(what, err)
+		}
+		done := time.Since(begun)
+		more, _ := p.acted(t, 500) // those that were on their way, and some more
+		acted = append(acted, more...)
+		t.Logf("%s took %v; 500 events more after %v", what, done, time.Since(begun))
+	}
+	ctx := context.WithoutCancel(t.Context())
+	active := ""
+	step("failover", func() (err error) {
+		active, err = c.Failover(t.Context(), "nn")
+		return err
+	})
+	step("the active NameNode's death", func() error {
+		err := c.Kill(t.Context(), active)
+		if err == nil {
+			_, err = c.Failover(t.Context(), "nn")
+		}
+		return errors.Join(err, c.Start(ctx, active))
+	})
+	step("the DataNode's restart", func() error { return errors.Join(c.Kill(ctx, "dn"), c.Start(ctx, "dn"), c.Wait(ctx)) })
+	p.signal(t, syscall.SIGKILL)
+	rest, _ := p.acted(t, 1<<30)
+	_ = p.cmd.Wait() // it was killed
+	j, took := takeOver(t, fsys, dir)
+	t.Logf("taken over in %v, term %d", took, j.Term())
+	more, _ := waiting(t, j, said("goes on"))
+	wantActed(t, fsys, dir, append(append(acted, rest...), more...))
+	if err := j.Append(t.Context(), finish()); err != nil {
+		t.Fatal(err)
+	}
+	if err := j.Close(); err != nil {
+		t.Error(err)
+	}
+	nothingOpen(t, fsys.(*hdfsstorage.FS), dir)
+	http.DefaultClient.CloseIdleConnections() // which lab has asked by
+}

@@ -327,6 +327,37 @@ func TestAWriterIsFencedByLeaseRecovery(t *testing.T) {
 	}
 }
 
+func TestAWriterThatFailedLeavesNothingOpen(t *testing.T) {
+	c := asUser(t, "root")
+	path := scratch(t, c) + "/file"
+	w, err := c.Create(t.Context(), path, Options{Mode: 0o600})
+	must(t, err)
+	_, err = w.Write([]byte("abc"))
+	must(t, err)
+	must(t, w.Flush(t.Context()))
+	must(t, w.out.conn.Close()) // as if the DataNode had hung up
+	_, err = w.Write([]byte("d"))
+	if err = errors.Join(err, w.Flush(t.Context())); err == nil || w.Err() == nil {
+		t.Fatalf("it goes on: %v", err)
+	}
+	if err := w.Close(); err == nil {
+		t.Error("it closes as if nothing were")
+	}
+	begun := time.Now()
+	for closed := false; !closed; {
+		must(t, sleep(t.Context(), 20*time.Millisecond))
+		closed, err = c.Closed(t.Context(), path)
+		must(t, err)
+		if time.Since(begun) > 20*time.Second {
+			t.Fatal("it is still open")
+		}
+	}
+	t.Logf("closed after %v", time.Since(begun))
+	if got := string(content(t, c, path, 0)); got != "abc" && got != "abcd" {
+		t.Errorf("got %q", got)
+	}
+}
+
 func TestAnIdleFileIsKeptOpen(t *testing.T) {
 	c := asUser(t, "root")
 	c.renewal = 50 * time.Millisecond

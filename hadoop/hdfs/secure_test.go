@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"os"
@@ -17,6 +18,7 @@ import (
 
 	"github.com/muster-project/muster/hadoop/conf"
 	"github.com/muster-project/muster/hadoop/kerberos"
+	"github.com/muster-project/muster/hadoop/pb/hdfspb"
 	"github.com/muster-project/muster/hadoop/rpc"
 	"github.com/muster-project/muster/hadoop/sasl"
 	"github.com/muster-project/muster/hadoop/token"
@@ -96,9 +98,16 @@ func TestSecureDataTransferIsProtected(t *testing.T) {
 		conn, err := plain(ctx, network, address)
 		return &noting{conn, &seen}, err
 	}
+	kinds := map[string]int{}
+	wrap := c.nodes.secure
+	c.nodes.secure = func(ctx context.Context, conn net.Conn, node *hdfspb.DatanodeID, lb *hdfspb.LocatedBlock) (net.Conn, error) {
+		out, err := wrap(ctx, conn, node, lb)
+		kinds[fmt.Sprintf("%T", out)]++
+		return out, err
+	}
 	begun := time.Now()
 	up(t, c, dir+"/file", bytes.Repeat([]byte("not for everybody"), 1<<20))
-	t.Logf("17 MiB up and down by %v in %v", level, time.Since(begun))
+	t.Logf("17 MiB up and down by %v in %v: %v", level, time.Since(begun), kinds)
 	magic := []byte{0xde, 0xad, 0xbe, 0xef}
 	if n := bytes.Count(seen.Bytes(), magic); n < 5 {
 		t.Errorf("%d handshakes", n)

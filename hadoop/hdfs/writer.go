@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io/fs"
 	"sync"
+	"time"
 
 	"google.golang.org/protobuf/proto"
 
@@ -178,8 +179,9 @@ func (w *Writer) endBlock(ctx context.Context) error {
 	return nil
 }
 
-// Close writes what is left and finishes the file. After an error the file
-// stays open at the NameNode until its lease is recovered.
+// Close writes what is left and finishes the file. After an error the NameNode is
+// asked to close it, which takes seconds after this call, or longer where the
+// DataNodes that have it are away.
 func (w *Writer) Close() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -188,14 +190,34 @@ func (w *Writer) Close() error {
 	}
 	w.closed = true
 	defer w.client.drop(w)
-	if w.err != nil {
-		return w.err
-	}
-	if err := w.finish(context.Background()); err != nil {
+	if w.err == nil {
+		err := w.finish(context.Background())
+		if err == nil {
+			return nil
+		}
 		w.abandon()
 		w.err = problem(w.path, "cannot close", err)
 	}
+	w.release()
 	return w.err
+}
+
+// releasing is how long a writer that failed waits for the NameNode to hear that.
+const releasing = 5 * time.Second
+
+// release lets go of a file that cannot be finished, so that no lease is left
+// for the NameNode to wait on. The path may be somebody else's file by now.
+func (w *Writer) release() {
+	if errors.Is(w.err, LeaseExpired) || errors.Is(w.err, FileNotFound) {
+		return
+	}
+	ctx, stop := context.WithTimeout(context.Background(), releasing)
+	defer stop()
+	var r hdfspb.FileStatusResponse
+	if err := w.client.call(ctx, "getFileInfo", &hdfspb.SrcRequest{Src: &w.src}, &r); err != nil || r.Fs.GetFileId() != w.file {
+		return
+	}
+	_, _ = w.client.RecoverLease(ctx, w.src) // whoever wants the file asks again
 }
 
 func (w *Writer) finish(ctx context.Context) error {
