@@ -48,7 +48,9 @@ func (a *Attempt) Proxies() []string {
 }
 
 // Front is the address of the page at the proxy: at the first that takes
-// connections, of several. A standby sends on to the active one.
+// connections, of several. A standby sends on to the active one. The word redirect
+// tells the proxy that we sent somebody there: if it is the proxy itself, whose
+// address we did not know, it says so instead of asking us for ever.
 func (a *Attempt) Front() string {
 	all := proxies(a.conf)
 	for i, base := range all {
@@ -59,7 +61,7 @@ func (a *Attempt) Front() string {
 			}
 			_ = c.Close() // it was only asked whether it is there
 		}
-		return base + "/proxy/" + a.AM.App
+		return base + "/proxy/redirect/" + a.AM.App
 	}
 	return ""
 }

@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -16,6 +17,7 @@ import (
 	backend "github.com/muster-project/muster/backend/yarn"
 	coord "github.com/muster-project/muster/coordinator"
 	"github.com/muster-project/muster/event"
+	hadoop "github.com/muster-project/muster/hadoop/yarn"
 )
 
 // loop is a task that goes on until somebody stops it, and tells of signals.
@@ -67,19 +69,50 @@ func TestAdministratorsSeeAndActOnEveryJob(t *testing.T) {
 	eve.refused(id, "see", "alice", "status", "logs")
 	w.seesPage(id, "alice", "root")
 
-	body := strings.NewReader(`{"state":"KILLED"}`)
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodPut, w.web()+"/ws/v1/cluster/apps/"+w.app(id).ID+"/state?user.name=root", body)
-	if err != nil {
-		t.Fatal(err)
+	root.kills(id, "")
+	if o := w.wait(id); o.State != event.Stopped || o.Text != "killed at the resource manager by root" {
+		t.Errorf("%+v", o)
 	}
-	req.Header.Set("Content-Type", "application/json")
-	resp, err := http.DefaultClient.Do(req)
+}
+
+// backend is the cluster as the world's user calls it.
+func (w *world) backend() *backend.Backend {
+	w.t.Helper()
+	b := backend.New(backend.At(w.conf, backend.Who{Account: w.user, Getenv: func(name string) string {
+		for _, kv := range w.env {
+			if value, ok := strings.CutPrefix(kv, name+"="); ok {
+				return value
+			}
+		}
+		return os.Getenv(name)
+	}}))
+	w.t.Cleanup(func() {
+		if err := b.Close(); err != nil {
+			w.t.Error(err)
+		}
+	})
+	return b
+}
+
+// kills has the resource manager end a job in the name of the world's user.
+func (w *world) kills(id, why string) {
+	w.t.Helper()
+	b := w.backend()
+	ref, err := b.Find(w.t.Context(), id) // logs in
 	if err != nil {
-		t.Fatal(err)
+		w.t.Fatal(err)
 	}
-	resp.Body.Close()
-	if o := w.wait(id); o.State != event.Stopped || !strings.HasPrefix(o.Text, "killed at the resource manager by root") {
-		t.Errorf("status %s, %+v", resp.Status, o)
+	app, err := hadoop.ParseApp(ref.Native)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	rm, err := hadoop.NewRM(b.Conf, b.Login.RM())
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	defer rm.Close()
+	if err := rm.Kill(w.t.Context(), app, why); err != nil {
+		w.t.Fatal(err)
 	}
 }
 
@@ -153,8 +186,7 @@ func (w *world) fetch(c *http.Client, address string) (status int, text string) 
 // name is not believed there, and only the key from the job's directory opens.
 func (w *world) seesPageAlone(id string) {
 	w.t.Helper()
-	fsys := backend.New(backend.At(w.conf, backend.Who{User: w.user})).FS()
-	in, err := fsys.Open(w.t.Context(), w.status(id).Dir+"/endpoint/000001", 0)
+	in, err := w.backend().FS().Open(w.t.Context(), w.status(id).Dir+"/endpoint/000001", 0)
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -193,7 +225,7 @@ func (w *world) seesPageAlone(id string) {
 			w.t.Fatal(err)
 		}
 		resp.Body.Close()
-		if want := "/proxy/" + w.app(id).ID + "/job.json"; resp.StatusCode != tc.status || tc.status == http.StatusFound && !strings.HasSuffix(resp.Header.Get("Location"), want) {
+		if want := "/proxy/redirect/" + w.app(id).ID + "/job.json"; resp.StatusCode != tc.status || tc.status == http.StatusFound && !strings.HasSuffix(resp.Header.Get("Location"), want) {
 			w.t.Errorf("%s from elsewhere: %s, sent to %q; want %d", name, resp.Status, resp.Header.Get("Location"), tc.status)
 		}
 	}
