@@ -66,6 +66,16 @@ func (r *RoleSettings) fields(d *decoder, p *plan.Plan) map[string]func(any) {
 				"image":   func(v any) { r.Docker.Image = d.plain(v) },
 				"mounts":  func(v any) { r.Docker.Mounts = d.mounts(v) },
 				"network": func(v any) { r.Docker.Network = d.plain(v) },
+				"client_config": func(v any) {
+					r.Docker.ClientConfig = d.plain(v)
+					if u, err := url.Parse(r.Docker.ClientConfig); err != nil || !slices.Contains([]string{"hdfs", "file"}, u.Scheme) || !strings.HasPrefix(u.Path, "/") {
+						d.refuse(fmt.Sprintf("%q is no file that a node can read", r.Docker.ClientConfig), "write hdfs:///user/YOU/config.json, a file as docker login writes it")
+					}
+				},
+				"delayed_removal": func(v any) { r.Docker.DelayedRemoval = d.boolean(v) },
+				"privileged": func(any) {
+					d.refuse("a task that may do everything on its node is never asked for", "remove it; what a task needs of the node comes with mounts and network")
+				},
 			})
 		},
 	}

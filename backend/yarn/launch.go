@@ -95,6 +95,14 @@ func (d Docker) env() map[string]string {
 	out := map[string]string{
 		"YARN_CONTAINER_RUNTIME_TYPE":         "docker",
 		"YARN_CONTAINER_RUNTIME_DOCKER_IMAGE": d.Image,
+		// The node's launch script is what runs, whatever command the image has.
+		"YARN_CONTAINER_RUNTIME_DOCKER_RUN_OVERRIDE_DISABLE": "false",
+	}
+	if d.ClientConfig != "" {
+		out["YARN_CONTAINER_RUNTIME_DOCKER_CLIENT_CONFIG"] = d.ClientConfig
+	}
+	if d.DelayedRemoval {
+		out["YARN_CONTAINER_RUNTIME_DOCKER_DELAYED_REMOVAL"] = "true"
 	}
 	if len(d.Mounts) > 0 {
 		out["YARN_CONTAINER_RUNTIME_DOCKER_MOUNTS"] = strings.Join(d.Mounts, ",")

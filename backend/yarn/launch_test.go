@@ -20,7 +20,8 @@ func stable(m fmt.Stringer) string {
 
 // What goes over the wire for a coordinator and an executor.
 func TestLaunch(t *testing.T) {
-	p := testPlan(2, size1, map[string]any{"docker": map[string]any{"image": "pytorch:2", "mounts": []any{"/data:/data"}},
+	p := testPlan(2, size1, map[string]any{"docker": map[string]any{"image": "registry:5000/ml/pytorch:2", "mounts": []any{"/data:/data", "/out:/out:rw"}, "network": "host",
+		"client_config": "hdfs:///user/alice/config.json", "delayed_removal": true},
 		"tags": []any{"nightly"}, "lifetime": "1h", "am": map[string]any{"node_label": "batch"}, "log_aggregation": map[string]any{"include": ".*"}, "reservation": "reservation_7_0009"})
 	p.Roles[0].Resources.GPUs = 2
 	p.Work.Archive = strings.Repeat("a", 64)

@@ -1,6 +1,7 @@
 package yarn
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"time"
@@ -62,6 +63,10 @@ type Docker struct {
 	Image   string
 	Mounts  []string // source:target:ro or :rw
 	Network string
+	// ClientConfig is a file with which nodes log in to the image's registry.
+	ClientConfig string
+	// DelayedRemoval leaves ended containers to look at, where nodes allow it.
+	DelayedRemoval bool
 }
 
 // Defaults of settings.
@@ -99,6 +104,8 @@ func (s *Settings) Role(name string) RoleSettings {
 	if own.Docker.Network != "" {
 		r.Docker.Network = own.Docker.Network
 	}
+	r.Docker.ClientConfig = cmp.Or(own.Docker.ClientConfig, r.Docker.ClientConfig)
+	r.Docker.DelayedRemoval = own.Docker.DelayedRemoval || r.Docker.DelayedRemoval
 	return r
 }
 

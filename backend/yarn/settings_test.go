@@ -16,8 +16,9 @@ func TestDecode(t *testing.T) {
 	p := testPlan(2, size1, map[string]any{
 		"node_label": "gpu", "max_attempts": 3.0, "lifetime": "12h", "tags": []any{"Nightly", "team-a"},
 		"am": map[string]any{"memory": "512MiB", "cpus": 2.0, "node_label": "batch"}, "resources": map[string]any{"licence": uint64(2)},
-		"placement":       map[string]any{"kind": "spread", "scope": "rack", "away_from": []any{"ps"}},
-		"docker":          map[string]any{"image": "pytorch:2", "mounts": []any{"/data:/data", "/out:/out:rw"}, "network": "host"},
+		"placement": map[string]any{"kind": "spread", "scope": "rack", "away_from": []any{"ps"}},
+		"docker": map[string]any{"image": "pytorch:2", "mounts": []any{"/data:/data", "/out:/out:rw"}, "network": "host",
+			"client_config": "hdfs:///user/alice/config.json", "delayed_removal": true},
 		"log_aggregation": map[string]any{"include": ".*", "exclude": "core.*"},
 		"reservation":     "reservation_1796072023316_0001", "dir": "/user/alice/m/", "shared_dir": "/tmp/g", "optional": true,
 		"roles": map[string]any{"ps": map[string]any{"node_label": "batch", "resources": map[string]any{"licence": 1.0}}},
@@ -29,7 +30,8 @@ func TestDecode(t *testing.T) {
 	}
 	worker := RoleSettings{NodeLabel: "gpu", Resources: map[string]int64{"licence": 2},
 		Placement: Placement{Kind: "spread", Scope: "rack", Away: []string{"ps"}},
-		Docker:    Docker{Image: "pytorch:2", Mounts: []string{"/data:/data:ro", "/out:/out:rw"}, Network: "host"}}
+		Docker: Docker{Image: "pytorch:2", Mounts: []string{"/data:/data:ro", "/out:/out:rw"}, Network: "host",
+			ClientConfig: "hdfs:///user/alice/config.json", DelayedRemoval: true}}
 	want := &Settings{RoleSettings: worker, MaxAttempts: 3, Lifetime: 12 * time.Hour, Tags: []string{"nightly", "team-a"},
 		Coordinator: Size{Memory: 512, VCores: 2}, MasterLabel: "batch", LogInclude: ".*", LogExclude: "core.*",
 		Reservation: "reservation_1796072023316_0001", Dir: "/user/alice/m", SharedDir: "/tmp/g",
@@ -55,7 +57,7 @@ func TestDecodeRefuses(t *testing.T) {
 	p := testPlan(1, size1, map[string]any{
 		"node_lable": "gpu", "max_attempts": 0.0, "lifetime": 12.0, "tags": []any{"ü", "muster:x", 1.0}, "am": map[string]any{"memory": "512", "cpu": 1.0},
 		"application_type": "SPARK", "resources": map[string]any{"memory-mb": 1.0, "licence": 1.5}, "placement": "sprea",
-		"docker": map[string]any{"image": "a`id`", "mounts": []any{"data"}}, "log_aggregation": map[string]any{"include": "("}, "acls": "bob",
+		"docker": map[string]any{"image": "a`id`", "mounts": []any{"data"}, "privileged": true, "client_config": "~/.docker/config.json"}, "log_aggregation": map[string]any{"include": "("}, "acls": "bob",
 		"reservation": "1", "dir": "m", "shared_dir": "/", "optional": "yes",
 		"roles": map[string]any{"wroker": map[string]any{}, "worker": map[string]any{"am": 1.0, "placement": map[string]any{"with": []any{"ps"}, "away_from": "worker"}}},
 	})
