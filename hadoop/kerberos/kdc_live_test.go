@@ -301,7 +301,7 @@ func wants(t *testing.T, err, is error, says ...string) {
 func kinit(t *testing.T, k *mit.KDC, args ...string) error {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "kinit", args...)
-	cmd.Env = k.Environ(os.Environ())
+	cmd.Env = k.Environ()
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		return fmt.Errorf("%w: %s", err, out)
