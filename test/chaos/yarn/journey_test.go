@@ -55,12 +55,12 @@ queue: ml
 workdir: %s
 stop_grace: 4m
 env: {CHAOS_DIR: %q, OMP_NUM_THREADS: "1"}
-native: {yarn: {am: {node_label: %q}, roles: {worker: {node_label: %q}, tensorboard: {node_label: gpu}}}}
+native: {yarn: {%[3]sam: {node_label: %[4]q}, roles: {worker: {node_label: %[5]q}, tensorboard: {node_label: gpu}}}}
 roles:
   worker:
     instances: 2
     memory: 768MiB
-    command: [%q, train.py]
+    command: [%[6]q, train.py]
     on_failure: restart
     restarts: 20
     restart_scope: role
@@ -75,7 +75,7 @@ roles:
 const filling = `name: filler
 queue: ml
 workdir: none
-native: {yarn: {am: {node_label: batch}, node_label: gpu}}
+native: {yarn: {%sam: {node_label: batch}, node_label: gpu}}
 roles: {hold: {memory: 4096MiB, command: "exec sleep 600"}}
 `
 
@@ -98,8 +98,8 @@ func (w *world) begin(t *testing.T, faults []fault, r *rand.Rand, res *results) 
 	} else if j.has(faults, func(k kind) bool { return k.ends }) {
 		at = layouts[1]
 	}
-	write(t, filepath.Join(j.stage, "job.yaml"), fmt.Sprintf(file, train, j.stage, at[0], at[1], *torch))
-	write(t, filepath.Join(j.stage, "filler.yaml"), filling)
+	write(t, filepath.Join(j.stage, "job.yaml"), fmt.Sprintf(file, train, j.stage, w.keys(), at[0], at[1], *torch))
+	write(t, filepath.Join(j.stage, "filler.yaml"), fmt.Sprintf(filling, w.keys()))
 	if j.has(faults, func(kind) bool { return true }, gathering, rollCall) {
 		j.filler, _ = w.submit(t, filepath.Join(j.stage, "filler.yaml"))
 		until(t, "the filler runs", 200*time.Millisecond, func() bool { v, ok := w.view(j.filler); return ok && v.State == "running" })

@@ -72,6 +72,16 @@ const user = "alice"
 
 func (w *world) ticket() string { return filepath.Join(w.home, "ticket") }
 
+// keys are the settings by which a job outlives its first tokens, which end within
+// minutes here.
+func (w *world) keys() string {
+	if w.kerberos == "" {
+		return ""
+	}
+	_, keytabs := w.cluster.Kerberos()
+	return fmt.Sprintf("keytab: %q, principal: %s, ", filepath.Join(keytabs, user+".keytab"), user)
+}
+
 // ha says that the cluster has a second one of each master.
 func (w *world) ha() bool { return len(w.daemons("rm")) > 1 }
 
