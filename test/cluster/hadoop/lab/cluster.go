@@ -38,6 +38,8 @@ type Cluster struct {
 	Learn   bool              `json:"learn,omitempty"` // list the classes for an archive
 	Set     map[string]string `json:"set,omitempty"`   // more of yarn-site.xml
 	Env     []string          `json:"env"`             // of the daemons
+
+	root root
 }
 
 func (c *Cluster) mode() Mode { return modes[c.Mode] }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"sync"
 	"time"
 
 	"github.com/muster-project/muster/hadoop/kerberos"
@@ -55,14 +56,9 @@ func (c *Cluster) web(ctx context.Context, method string, port int, path string,
 	if body != nil {
 		r.Header.Set("Content-Type", "application/json")
 	}
-	browser := &http.Client{Transport: connections}
-	if c.secure() {
-		root, err := c.login("root")
-		if err != nil {
-			return err
-		}
-		defer root.Close()
-		browser.Transport = root.Transport(connections)
+	browser, err := c.browser()
+	if err != nil {
+		return err
 	}
 	got, err := browser.Do(r)
 	if err != nil {
@@ -83,6 +79,29 @@ func (c *Cluster) web(ctx context.Context, method string, port int, path string,
 		return fmt.Errorf("%s: %w", url, err)
 	}
 	return nil
+}
+
+// root is who asks the web ports. It is made when it is first wanted; what it keeps
+// of tickets and cookies needs nobody to end it.
+type root struct {
+	mu    sync.Mutex
+	proof http.RoundTripper
+}
+
+func (c *Cluster) browser() (*http.Client, error) {
+	if !c.secure() {
+		return &http.Client{Transport: connections}, nil
+	}
+	c.root.mu.Lock()
+	defer c.root.mu.Unlock()
+	if c.root.proof == nil {
+		login, err := c.login("root")
+		if err != nil {
+			return nil, err
+		}
+		c.root.proof = login.Transport(connections)
+	}
+	return &http.Client{Transport: c.root.proof}, nil
 }
 
 // login is for anybody who has a keytab.
