@@ -57,7 +57,7 @@ func (h *host) admit(t testing.TB, l *Login, kind int32) {
 func stranger(t testing.TB) *Login {
 	t.Helper()
 	conf := &config{path: "krb5.conf", realm: home, tgt: etypes, service: etypes, kdcs: map[string][]string{}}
-	l := &Login{conf: conf, keys: &keytab{path: "alice.keytab", entries: []keyEntry{entry("alice", 1, 18)}}, client: name{parts: []string{"alice"}, realm: home}, now: time.Now, turn: make(chan struct{}, 1), services: map[string]*ticket{}}
+	l := &Login{conf: conf, keys: &keytab{path: "alice.keytab", entries: []keyEntry{entry("alice", 1, 18)}}, client: name{parts: []string{"alice"}, realm: home}, now: time.Now, turn: make(chan struct{}, 1), services: map[string]*ticket{}, doubted: map[string]bool{}}
 	t.Cleanup(func() { l.Close() })
 	return l
 }

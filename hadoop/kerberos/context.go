@@ -36,6 +36,7 @@ type securityContext struct {
 	session types.EncryptionKey // of the ticket
 	stamp   time.Time           // which the server must repeat
 	now     func() time.Time
+	proven  func() // is told that the server has proven itself; may be nil
 
 	key      types.EncryptionKey // what is wrapped with: ours, made for this context, or the server's
 	byServer bool                // it is the server's
@@ -104,6 +105,9 @@ func (c *securityContext) reply(token []byte, client string) error {
 		c.key, c.byServer = part.Subkey, true
 	}
 	c.in = uint64(uint32(part.SequenceNumber))
+	if c.proven != nil {
+		c.proven()
+	}
 	return nil
 }
 

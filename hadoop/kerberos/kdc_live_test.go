@@ -134,6 +134,44 @@ func TestLiveKDC(t *testing.T) {
 		}
 		group.Wait()
 	})
+	t.Run("a service with a new key", func(t *testing.T) {
+		if err := k.Add(t.Context(), "nn/moved"); err != nil {
+			t.Fatal(err)
+		}
+		l := enter(t, keytab("bob"), time.Now)
+		to := name{parts: []string{"nn", "moved"}, realm: home}
+		shown := func() *ticket {
+			t.Helper()
+			c, request, err := l.begin(t.Context(), to)
+			if err != nil {
+				t.Fatal(err)
+			}
+			keys, err := gokeytab.Load(k.Keytab("nn/moved"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			h := &host{name: to, keys: keys}
+			if _, reply, err := h.accept(request); err == nil {
+				if err := c.reply(reply, l.Principal()); err != nil {
+					t.Error(err)
+				}
+			}
+			return l.services[to.String()]
+		}
+		first := shown()
+		if shown() != first {
+			t.Error("a good ticket was thrown away")
+		}
+		if err := k.Admin(t.Context(), "cpw -randkey nn/moved", "ktrem -k "+k.Keytab("nn/moved")+" nn/moved all", "ktadd -norandkey -k "+k.Keytab("nn/moved")+" nn/moved"); err != nil {
+			t.Fatal(err)
+		}
+		if shown() != first || shown() == first {
+			t.Error("a ticket that the service did not take is not replaced")
+		}
+		if l.doubt(to.String()) {
+			t.Error("the service took the new one, and is still in doubt")
+		}
+	})
 	t.Run("renewed from the keytab", func(t *testing.T) {
 		ahead := time.Duration(0)
 		l := enter(t, keytab("bob"), func() time.Time { return time.Now().Add(ahead) })

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/jcmturner/gokrb5/v8/iana/flags"
@@ -41,6 +42,9 @@ type Login struct {
 	tgt      *ticket
 	services map[string]*ticket
 	closed   bool
+
+	mu      sync.Mutex
+	doubted map[string]bool // services that were shown their ticket and have not proven themselves
 }
 
 // ErrClosed says that a login has been closed.
@@ -55,7 +59,7 @@ func open(s Source, now func() time.Time) (*Login, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &Login{conf: conf, now: now, turn: make(chan struct{}, 1), services: map[string]*ticket{}}
+	l := &Login{conf: conf, now: now, turn: make(chan struct{}, 1), services: map[string]*ticket{}, doubted: map[string]bool{}}
 	if s.Keytab != "" {
 		if l.keys, err = loadKeytab(s.Keytab); err != nil {
 			return nil, err
@@ -156,7 +160,9 @@ func (l *Login) enter(ctx context.Context) (release func(), err error) {
 
 func (l *Login) exchange() *exchange { return &exchange{conf: l.conf, client: l.client, now: l.now} }
 
-// ticket gets one for a service, from memory where it still has some life.
+// ticket gets one for a service, from memory where it still has some life and
+// the service took it when it was last shown: a service whose key was changed
+// takes only a new one.
 func (l *Login) ticket(ctx context.Context, service name) (*ticket, error) {
 	release, err := l.enter(ctx)
 	if err != nil {
@@ -164,19 +170,51 @@ func (l *Login) ticket(ctx context.Context, service name) (*ticket, error) {
 	}
 	defer release()
 	key := service.String()
-	if t := l.services[key]; t != nil && !t.old(l.now()) {
-		return t, nil
+	have, now := l.services[key], l.now()
+	if have != nil && !have.old(now) && !l.doubt(key) {
+		return have, nil
 	}
 	with, err := l.granting(ctx)
-	if err != nil {
-		return nil, err
+	if err == nil {
+		var t *ticket
+		if t, err = l.reach(ctx, with, service); err == nil {
+			l.services[key] = t
+			return t, nil
+		}
 	}
-	t, err := l.reach(ctx, with, service)
-	if err != nil {
-		return nil, err
+	if have != nil && now.Before(have.end) && errors.Is(err, ErrKDC) {
+		return have, nil // it still may do
 	}
-	l.services[key] = t
-	return t, nil
+	return nil, err
+}
+
+// begin makes a context with a service, which is in doubt until it has proven
+// itself.
+func (l *Login) begin(ctx context.Context, service name) (*securityContext, []byte, error) {
+	t, err := l.ticket(ctx, service)
+	if err != nil {
+		return nil, nil, err
+	}
+	c, request, err := l.exchange().request(t)
+	if err != nil {
+		return nil, nil, err
+	}
+	key := service.String()
+	l.mu.Lock()
+	l.doubted[key] = true
+	l.mu.Unlock()
+	c.proven = func() {
+		l.mu.Lock()
+		delete(l.doubted, key)
+		l.mu.Unlock()
+	}
+	return c, request, nil
+}
+
+func (l *Login) doubt(key string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.doubted[key]
 }
 
 // maxHops bounds the way through realms that trust each other.

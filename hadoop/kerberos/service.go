@@ -35,11 +35,7 @@ func (s *service) Start(ctx context.Context, address, protocol, serverID string)
 	if err != nil {
 		return nil, err
 	}
-	t, err := s.login.ticket(ctx, to)
-	if err != nil {
-		return nil, err
-	}
-	c, request, err := s.login.exchange().request(t)
+	c, request, err := s.login.begin(ctx, to)
 	if err != nil {
 		return nil, err
 	}

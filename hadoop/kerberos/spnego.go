@@ -169,11 +169,7 @@ func (l *Login) negotiation(ctx context.Context, host string) (*securityContext,
 			return nil, nil, &Problem{Thing: host, Kind: ErrService, Cause: err, Hint: "call the server by its name"}
 		}
 	}
-	t, err := l.ticket(ctx, name{parts: []string{"HTTP", host}, realm: l.realm(host)})
-	if err != nil {
-		return nil, nil, err
-	}
-	c, request, err := l.exchange().request(t)
+	c, request, err := l.begin(ctx, name{parts: []string{"HTTP", host}, realm: l.realm(host)})
 	if err != nil {
 		return nil, nil, err
 	}

@@ -8,10 +8,8 @@ import (
 	"net/http"
 	"os/user"
 	"strings"
-	"time"
 
 	"github.com/muster-project/muster/hadoop/conf"
-	"github.com/muster-project/muster/hadoop/hdfs"
 	"github.com/muster-project/muster/hadoop/kerberos"
 	"github.com/muster-project/muster/hadoop/rpc"
 	"github.com/muster-project/muster/hadoop/token"
@@ -48,8 +46,6 @@ const (
 	keyAuthentication = "hadoop.security.authentication"
 	keyRules          = "hadoop.security.auth_to_local"
 	keyFallback       = "ipc.client.fallback-to-simple-auth-allowed"
-	keyNameNode       = "dfs.namenode.kerberos.principal"
-	keyRM             = "yarn.resourcemanager.principal"
 	envTokens         = "HADOOP_TOKEN_FILE_LOCATION"
 )
 
@@ -142,7 +138,7 @@ func (l *Login) whoActs(wanted string) error {
 		}
 		// The rules may be a cluster's own: then the name is what is in the token.
 		if proven, err = l.short(id.Owner); err != nil {
-			proven, _, _ = strings.Cut(id.Owner, "@")
+			proven, _, _ = strings.Cut(strings.ReplaceAll(id.Owner, "/", "@"), "@")
 		}
 	default:
 		proven = wanted
@@ -189,68 +185,3 @@ func (l *Login) Close() error {
 	}
 	return nil
 }
-
-// NameNode is how the NameNodes of a file system are called: by a token of that
-// file system if there is one, else by Kerberos.
-func (l *Login) NameNode(fs conf.Filesystem) Auth {
-	return l.auth(keyNameNode, func(ctx context.Context) *token.Token { return hdfs.TokenFor(ctx, fs, l.tokens) })
-}
-
-// RM is how the ResourceManager is called by clients.
-func (l *Login) RM() Auth { return l.auth(keyRM, l.rmToken) }
-
-func (l *Login) auth(key string, find func(context.Context) *token.Token) Auth {
-	if !l.secure {
-		return func(context.Context) (rpc.Auth, error) { return rpc.Auth{User: l.user}, nil }
-	}
-	pattern := cmp.Or(l.conf.String(key+".pattern", ""), l.conf.String(key, ""))
-	return func(ctx context.Context) (rpc.Auth, error) {
-		a := rpc.Auth{Token: find(ctx), Fallback: l.fallback}
-		if l.kerberos == nil && a.Token == nil {
-			return a, fmt.Errorf("%s: %w: the tokens of %s are for other services", key, ErrNoProof, cmp.Or(l.file, "the caller"))
-		}
-		if l.kerberos == nil {
-			return a, nil
-		}
-		if l.real != "" {
-			a.User, a.RealUser = l.user, l.real
-		}
-		if pattern != "" {
-			a.Kerberos = l.kerberos.Service(pattern)
-		} else if a.Token == nil {
-			_, err := l.conf.Find(key)
-			return a, fmt.Errorf("%w\nhint: it names the service's principal, such as %s/_HOST@%s; copy the cluster's site files", err, serviceName[key], l.kerberos.Realm())
-		}
-		return a, nil
-	}
-}
-
-var serviceName = map[string]string{keyNameNode: "nn", keyRM: "rm"}
-
-// Proof is what a caller proves with who it is.
-type Proof struct {
-	Principal string    // user@REALM; empty where a name is believed, or tokens are shown
-	From      string    // the keytab's path, the ticket cache's (FILE:…), or the token file's
-	Keytab    bool      // From is a keytab, so tickets are made anew
-	Expires   time.Time // of the ticket; zero for a keytab
-	Renewable time.Time // until when it can be renewed; zero: it cannot
-	Real      string    // the principal's short name; differs from User for a proxy
-}
-
-// Proof tells what the caller proves with; a ticket cache is read anew for it.
-func (l *Login) Proof() (Proof, error) {
-	if l.kerberos == nil {
-		return Proof{From: l.file}, nil
-	}
-	now, err := kerberos.Open(l.source)
-	if err != nil {
-		return Proof{}, denied(l.conf, err)
-	}
-	defer now.Close()
-	p := Proof{Principal: now.Principal(), From: now.From(), Keytab: l.source.Keytab != "", Expires: now.Expires(), Renewable: now.Renewable()}
-	p.Real, err = l.short(p.Principal)
-	return p, err
-}
-
-// Tokens are those that the caller came with, nil without any.
-func (l *Login) Tokens() *token.Credentials { return l.tokens }
