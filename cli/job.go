@@ -26,6 +26,7 @@ type job struct {
 	Plan      *plan.Plan
 	Submitted time.Time
 	remote    *remote // nil: on this machine
+	served    *served // another user's on this machine, as its server shows it
 }
 
 // files is the directory of this machine below which the job's logs lie.
@@ -147,8 +148,12 @@ func (e *Env) find(ctx context.Context, words []string) ([]job, error) {
 	var problems []error
 	for _, w := range words {
 		j, err := pick(all, w)
-		if id, wrong := plan.ParseID(w); err != nil && wrong == nil && id == w && e.at != "" && e.at != "local" {
-			j, err = e.other(ctx, id)
+		if id, wrong := plan.ParseID(w); err != nil && wrong == nil && id == w {
+			if e.at != "" && e.at != "local" {
+				j, err = e.other(ctx, id)
+			} else if other, known, problem := e.served(ctx, id); known {
+				j, err = other, problem
+			}
 		}
 		if err != nil {
 			problems = append(problems, err)

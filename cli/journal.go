@@ -21,6 +21,9 @@ var disk = storage.FS{}
 // journal gives a job's facts; with follow it waits for more until the job is
 // sealed. It reads files only, so it works while nothing of muster runs.
 func (e *Env) journal(ctx context.Context, j job, follow bool) iter.Seq2[event.Event, error] {
+	if j.served != nil {
+		return j.served.facts(ctx, j.ID, follow)
+	}
 	fsys, err := e.storage(j)
 	if err != nil {
 		return func(yield func(event.Event, error) bool) { yield(event.Event{}, err) }
@@ -85,6 +88,9 @@ func unopened(j job) session.View {
 func alive(j job) bool {
 	if j.remote != nil {
 		return true
+	}
+	if j.served != nil {
+		return j.served.coordinator
 	}
 	yes, err := local.Alive(j.Dir)
 	return yes && err == nil

@@ -116,6 +116,10 @@ func sinceTime(text string, now time.Time) (time.Time, error) {
 }
 
 func (e *Env) logs(ctx context.Context, j job, f logsFlags) error {
+	if j.served != nil {
+		return faultf(exitRefused, "%s: what another user's job on this machine printed lies in %s's own files", j.ID, j.Plan.User).
+			hint("muster status and muster events show the rest; a job on a cluster shows its logs, too")
+	}
 	r, err := e.inspect(ctx, j)
 	if err != nil {
 		return err

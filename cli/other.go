@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"iter"
 	"path/filepath"
 	"time"
 
 	"github.com/muster-project/muster/access"
+	"github.com/muster-project/muster/api"
 	"github.com/muster-project/muster/backend"
 	"github.com/muster-project/muster/event"
 	"github.com/muster-project/muster/history"
@@ -71,3 +73,63 @@ func planned(ctx context.Context, fsys storage.FS, dir string) (*plan.Plan, time
 
 // foreign says that a job on a cluster is another user's: nobody here tends it.
 func (j job) foreign() bool { return j.remote != nil && j.remote.Ref.Owner != "" }
+
+// served is a job of another user that the machine's own server runs, by its id:
+// what it shows of it is all that there is for us. Unknown where no such server is.
+func (e *Env) served(ctx context.Context, id string) (job, bool, error) {
+	paths, err := e.Paths()
+	if err != nil {
+		return job{}, false, err
+	}
+	socket := paths.Socket
+	if e.sharedServes() {
+		socket = api.SharedSocket
+	}
+	c := api.NewClient(socket, nil)
+	if h, err := c.Hello(ctx); err != nil || !h.Shared {
+		c.Close()
+		return job{}, false, nil
+	}
+	j, err := c.Job(ctx, id)
+	if errors.Is(err, backend.ErrUnknownJob) {
+		c.Close()
+		return job{}, false, nil
+	}
+	if err != nil {
+		c.Close()
+		return job{}, true, refused(err)
+	}
+	out := job{ID: id, Dir: j.Dir, Submitted: j.Submitted, served: &served{c, j.Coordinator},
+		Plan: &plan.Plan{ID: id, Name: j.Name, User: j.User, Framework: j.Framework, Backend: j.Backend, Queue: j.Queue}}
+	for ev, err := range e.journal(ctx, out, false) {
+		if err != nil {
+			break // it has none yet
+		}
+		if s, ok := ev.Body.(*event.JobSubmitted); ok {
+			out.Plan = s.Plan
+			break
+		}
+	}
+	return out, true, nil
+}
+
+// served is what another user's job on this machine has.
+type served struct {
+	client      *api.Client
+	coordinator bool // one lives
+}
+
+// facts gives a job's journal as the server sends it.
+func (s *served) facts(ctx context.Context, id string, follow bool) iter.Seq2[event.Event, error] {
+	return func(yield func(event.Event, error) bool) {
+		for line, err := range s.client.Events(ctx, id, 1, follow) {
+			var ev event.Event
+			if err == nil {
+				ev, err = event.Unmarshal(line)
+			}
+			if !yield(ev, err) || err != nil {
+				return
+			}
+		}
+	}
+}

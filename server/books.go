@@ -25,7 +25,8 @@ func (s *Server) view(ctx context.Context, j *job) (session.View, error) {
 
 // lines gives the journal as it is stored; with follow it waits for more until
 // the job is sealed.
-func (s *Server) lines(ctx context.Context, j *job, from int64, follow bool) iter.Seq2[[]byte, error] {
+// Keys of addresses are for the owner.
+func (s *Server) lines(ctx context.Context, j *job, from int64, follow, keys bool) iter.Seq2[[]byte, error] {
 	read := history.Read
 	if follow {
 		read = history.Follow
@@ -33,6 +34,9 @@ func (s *Server) lines(ctx context.Context, j *job, from int64, follow bool) ite
 	return func(yield func([]byte, error) bool) {
 		for e, err := range read(ctx, storage.FS{}, j.dir(), from) {
 			var line []byte
+			if err == nil && !keys {
+				e = keylessEvent(e)
+			}
 			if err == nil {
 				line, err = event.Marshal(e)
 			}

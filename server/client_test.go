@@ -12,6 +12,7 @@ import (
 	"github.com/muster-project/muster/backend"
 	"github.com/muster-project/muster/backend/local"
 	"github.com/muster-project/muster/plan"
+	"github.com/muster-project/muster/spec"
 )
 
 // asClient is somebody at SOCKET who does VERB to a job ID and prints the answer.
@@ -23,6 +24,10 @@ func asClient(args []string) error {
 	switch verb, id := args[1], args[2]; verb {
 	case "submit":
 		out, err = c.Submit(ctx, backend.Submission{Plan: job(id, "digits", 1, one), Environ: os.Environ(), Dir: "/"})
+	case "submit-shared":
+		p := job(id, "digits", 1, one)
+		p.ACLs = spec.ACLs{View: spec.People{Users: []string{"63002"}}, Modify: spec.People{Groups: []string{"63104"}}}
+		out, err = c.Submit(ctx, backend.Submission{Plan: p, Dir: "/"})
 	case "submit-crash":
 		out, err = c.Submit(ctx, backend.Submission{Plan: job(id, "crash", 1, one), Dir: "/"})
 	case "job":
@@ -37,6 +42,10 @@ func asClient(args []string) error {
 		err = c.Stop(ctx, id, api.Stop{})
 	case "signal":
 		err = c.Signal(ctx, id, api.Signal{Signal: "SIGUSR1"})
+	case "requeue":
+		err = c.Requeue(ctx, id, api.Requeue{})
+	case "logs":
+		_, err = c.Logs(ctx, id, api.Logs{Task: plan.TaskID{Role: "worker"}, Stream: "out"})
 	case "slots":
 		for _, e := range c.Slots(ctx, api.SlotRequest{Job: id, Number: 1}) {
 			err = e

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"syscall"
 
+	"github.com/muster-project/muster/access"
 	"github.com/muster-project/muster/api"
 	"github.com/muster-project/muster/backend"
 )
@@ -93,11 +94,14 @@ func fail(w http.ResponseWriter, err error) {
 // kind gives every error a code.
 func kind(err error) *api.Error {
 	var e *api.Error
+	var refused *access.Denied
 	switch {
 	case errors.As(err, &e):
 		return e
 	case errors.Is(err, backend.ErrUnknownJob):
 		return &api.Error{Code: api.CodeUnknown, Text: err.Error()}
+	case errors.As(err, &refused):
+		return &api.Error{Code: api.CodeForbidden, Text: refused.Error(), Tip: refused.Hint()}
 	case errors.Is(err, fs.ErrPermission):
 		return &api.Error{Code: api.CodeForbidden, Text: err.Error()}
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT), errors.Is(err, syscall.EROFS):

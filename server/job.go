@@ -41,8 +41,8 @@ func (j *job) dir() string { return j.home.path(j.rel("")) }
 
 func (j *job) ref() backend.Ref { return backend.Ref{Job: j.id, Native: j.id, Dir: j.dir()} }
 
-// may says whether somebody may see and steer the job.
-func (j *job) may(p Person) bool { return p.root() || p.UID == j.owner.UID }
+// owned says that somebody is as good as the job's owner.
+func (j *job) owned(p Person) bool { return p.root() || p.UID == j.owner.UID }
 
 // loadJob reads a job's directory.
 func loadJob(h *home, id string, owner Person) (*job, error) {

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strconv"
 
+	"github.com/muster-project/muster/access"
 	"github.com/muster-project/muster/api"
 	"github.com/muster-project/muster/backend"
 	"github.com/muster-project/muster/backend/local"
@@ -30,16 +31,15 @@ func (s *Server) postJob(w http.ResponseWriter, r *http.Request, p Person) error
 	return reply(w, ref)
 }
 
-// find gives a job to those who may have it. Others are told that it is not
-// theirs, which is no secret, and nothing else.
-func (s *Server) find(r *http.Request, p Person) (*job, error) {
+// find gives a job to those who have a right to it.
+func (s *Server) find(r *http.Request, p Person, right access.Right) (*job, error) {
 	id := r.PathValue("id")
 	j := s.job(id)
 	if j == nil {
 		return nil, api.Errorf(api.CodeUnknown, "%s: no such job", id)
 	}
-	if !j.may(p) {
-		return nil, api.Errorf(api.CodeForbidden, "%s: is %s's job, not %s's", id, j.owner.Name, p.Name)
+	if !s.may(j, p, right) {
+		return nil, denied(j, p, right)
 	}
 	return j, nil
 }
@@ -47,24 +47,32 @@ func (s *Server) find(r *http.Request, p Person) (*job, error) {
 func (s *Server) getJobs(w http.ResponseWriter, r *http.Request, p Person) error {
 	jobs := []api.Job{}
 	for _, j := range s.list() {
-		if j.owner.UID == p.UID || p.root() && flag(r, "all") {
-			jobs = append(jobs, s.describe(r.Context(), j))
+		if j.owner.UID == p.UID || flag(r, "all") && s.may(j, p, access.View) {
+			jobs = append(jobs, s.describe(r.Context(), j, p))
 		}
 	}
 	return reply(w, jobs)
 }
 
 func (s *Server) getJob(w http.ResponseWriter, r *http.Request, p Person) error {
-	j, err := s.find(r, p)
+	j, err := s.find(r, p, access.View)
 	if err != nil {
 		return err
 	}
-	return reply(w, s.describe(r.Context(), j))
+	return reply(w, s.describe(r.Context(), j, p))
 }
 
 // describe is a job as its journal tells it, or as it was submitted while it
 // has none. A journal that cannot be read does not hide the job.
-func (s *Server) describe(ctx context.Context, j *job) api.Job {
+func (s *Server) describe(ctx context.Context, j *job, p Person) api.Job {
+	out := s.described(ctx, j)
+	if !j.owned(p) {
+		out.View = keyless(out.View)
+	}
+	return out
+}
+
+func (s *Server) described(ctx context.Context, j *job) api.Job {
 	s.mu.Lock()
 	sealed := j.sealed
 	s.mu.Unlock()
@@ -91,14 +99,14 @@ func (s *Server) describe(ctx context.Context, j *job) api.Job {
 
 // getEvents streams the journal. The first line goes out at once.
 func (s *Server) getEvents(w http.ResponseWriter, r *http.Request, p Person) error {
-	j, err := s.find(r, p)
+	j, err := s.find(r, p, access.View)
 	if err != nil {
 		return err
 	}
 	from, _ := strconv.ParseInt(r.URL.Query().Get("from"), 10, 64)
 	out := http.NewResponseController(w)
 	sent := false
-	for line, err := range s.lines(r.Context(), j, from, flag(r, "follow")) {
+	for line, err := range s.lines(r.Context(), j, from, flag(r, "follow"), j.owned(p)) {
 		if err != nil {
 			if sent {
 				panic(http.ErrAbortHandler) // an answer that broke off must not look whole
@@ -117,7 +125,7 @@ func (s *Server) getEvents(w http.ResponseWriter, r *http.Request, p Person) err
 }
 
 func (s *Server) postStop(w http.ResponseWriter, r *http.Request, p Person) error {
-	j, err := s.find(r, p)
+	j, err := s.find(r, p, access.Modify)
 	if err != nil {
 		return err
 	}
@@ -130,7 +138,7 @@ func (s *Server) postStop(w http.ResponseWriter, r *http.Request, p Person) erro
 }
 
 func (s *Server) postSignal(w http.ResponseWriter, r *http.Request, p Person) error {
-	j, err := s.find(r, p)
+	j, err := s.find(r, p, access.Modify)
 	if err != nil {
 		return err
 	}
@@ -146,7 +154,7 @@ func (s *Server) postSignal(w http.ResponseWriter, r *http.Request, p Person) er
 }
 
 func (s *Server) postRequeue(w http.ResponseWriter, r *http.Request, p Person) error {
-	j, err := s.find(r, p)
+	j, err := s.find(r, p, access.Modify)
 	if err != nil {
 		return err
 	}

@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/muster-project/muster/access"
 	"github.com/muster-project/muster/api"
 	"github.com/muster-project/muster/plan"
 	"github.com/muster-project/muster/process/capture"
@@ -19,7 +20,7 @@ import (
 // getLogs sends the output of one process of a task, as lines that are safe to
 // show; with follow until the job is sealed.
 func (s *Server) getLogs(w http.ResponseWriter, r *http.Request, p Person) error {
-	j, err := s.find(r, p)
+	j, err := s.find(r, p, access.View)
 	if err != nil {
 		return err
 	}
@@ -68,7 +69,7 @@ func (s *Server) getLogs(w http.ResponseWriter, r *http.Request, p Person) error
 // whenSealed calls done when the job has ended or nobody waits any more.
 func (s *Server) whenSealed(ctx context.Context, j *job, done func()) {
 	defer done()
-	for line, err := range s.lines(ctx, j, 1, true) {
+	for line, err := range s.lines(ctx, j, 1, true, true) {
 		_, _ = line, err
 	}
 }

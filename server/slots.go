@@ -34,7 +34,7 @@ func (s *Server) ours(id string, p Person) (*job, error) {
 	if j == nil {
 		return nil, api.Errorf(api.CodeUnknown, "%s: no such job", id)
 	}
-	if !j.may(p) {
+	if !j.owned(p) {
 		return nil, api.Errorf(api.CodeForbidden, "%s: is %s's job, not %s's", id, j.owner.Name, p.Name)
 	}
 	return j, nil

@@ -23,10 +23,13 @@ import (
 	"github.com/muster-project/muster/server"
 )
 
-// Two people who are not root. No account is needed to be somebody.
+// People who are not root. No account is needed to be somebody.
 var (
 	ada = &syscall.Credential{Uid: 63001, Gid: 63101, Groups: []uint32{63102, 63103}}
 	bob = &syscall.Credential{Uid: 63002, Gid: 63101}
+	// One of a group, and one of none that matters.
+	carol = &syscall.Credential{Uid: 63003, Gid: 63103, Groups: []uint32{63104}}
+	eve   = &syscall.Credential{Uid: 63004, Gid: 63105, Groups: []uint32{63101}}
 )
 
 // as makes a process of these tests that runs as somebody else, where root can.
@@ -102,9 +105,9 @@ func TestAnAdministratorsServerRunsEachJobAsItsUser(t *testing.T) {
 		return nil
 	})
 
-	const theirs = idA + ": is 63001's job, not 63002's"
+	const see, act = idA + ": 63002 may not see it: it is 63001's job", idA + ": 63002 may not act on it: it is 63001's job"
 	for verb, want := range map[string]string{
-		"job": theirs, "events": theirs, "stop": theirs, "signal": theirs, "slots": theirs,
+		"job": see, "events": see, "stop": act, "signal": act, "slots": idA + ": is 63001's job, not 63002's",
 		"submit":   idA + ": another job has this id",
 		"shutdown": "63002: only root may end this server",
 	} {
@@ -125,6 +128,55 @@ func TestAnAdministratorsServerRunsEachJobAsItsUser(t *testing.T) {
 		t.Error(refusal)
 	}
 	if j := w.awaitState(w.client(), idA, "stopped"); j.Outcome.Text != "stopped by 63001" {
+		t.Errorf("outcome %+v", j.Outcome)
+	}
+}
+
+// The lists of a job hold on a server of all users as well: bob is named to see,
+// a group of carol's to act, and eve is nobody.
+func TestOthersSeeAndActAsTheJobsListsSay(t *testing.T) {
+	if os.Getuid() != 0 {
+		t.Log("needs root; see TestAServerForAllUsersMustBeRoots")
+		return
+	}
+	w := newSharedWorld(t)
+	w.spawn("0s", true)
+	answer, refusal := w.ask(ada, "submit-shared", idA)
+	if refusal != "" {
+		t.Fatal(refusal)
+	}
+	var ref backend.Ref
+	if err := json.Unmarshal([]byte(answer), &ref); err != nil {
+		t.Fatal(err)
+	}
+	w.awaitStarts(ref.Dir, 1)
+	eventually(t, "the journal is there", func() bool { _, refusal := w.ask(ada, "events", idA); return refusal == "" })
+	see := func(who string) string { return idA + ": " + who + " may not see it: it is 63001's job" }
+	act := func(who string) string { return idA + ": " + who + " may not act on it: it is 63001's job" }
+	for _, tc := range []struct {
+		who  *syscall.Credential
+		verb string
+		want string // refusal
+	}{
+		{eve, "job", see("63004")}, {eve, "events", see("63004")}, {eve, "logs", see("63004")}, {eve, "stop", act("63004")}, {eve, "signal", act("63004")},
+		{eve, "requeue", act("63004")},
+		{bob, "job", ""}, {bob, "events", ""}, {bob, "stop", act("63002")}, {bob, "signal", act("63002")}, {bob, "requeue", act("63002")},
+		{bob, "slots", idA + ": is 63001's job, not 63002's"},
+		{carol, "job", ""}, {carol, "events", ""}, {carol, "signal", ""}, {carol, "slots", idA + ": is 63001's job, not 63003's"},
+	} {
+		if answer, refusal := w.ask(tc.who, tc.verb, idA); refusal != tc.want {
+			t.Errorf("%d, %s: told %q %q, want %q", tc.who.Uid, tc.verb, answer, refusal, tc.want)
+		}
+	}
+	for who, want := range map[*syscall.Credential]bool{ada: true, bob: true, carol: true, eve: false} {
+		if answer, refusal := w.ask(who, "jobs", ""); refusal != "" || strings.Contains(answer, idA) != want {
+			t.Errorf("%d sees among the jobs: %q %q", who.Uid, answer, refusal)
+		}
+	}
+	if _, refusal := w.ask(carol, "stop", idA); refusal != "" {
+		t.Error(refusal)
+	}
+	if j := w.awaitState(w.client(), idA, "stopped"); j.Outcome.Text != "stopped by 63003" {
 		t.Errorf("outcome %+v", j.Outcome)
 	}
 }
