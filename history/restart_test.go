@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/muster-project/muster/event"
+	"github.com/muster-project/muster/storage"
 	hdfsstorage "github.com/muster-project/muster/storage/hdfs"
 	"github.com/muster-project/muster/test/cluster/hadoop/lab"
 )
@@ -101,7 +102,12 @@ func TestOnHDFSAJournalOutlivesDaemonsThatAreRestarted(t *testing.T) {
 				followed <- events
 			}()
 			acted, _ := appended(t, j, 5)
-			without(t, c, name, 2*time.Second, func() {
+			without(t, c, name, time.Second, func() {
+				if name == "nn" { // which serves no writes at first: safe mode
+					if err := storage.PublishBytes(t.Context(), fsys, dir+"/note", 0o600, []byte("x")); err != nil {
+						t.Error(err)
+					}
+				}
 				for _, v := range []string{"while it is away", "and once more"} {
 					more, took := waiting(t, j, said(v, "another"))
 					acted = append(acted, more...)
