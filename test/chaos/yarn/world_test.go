@@ -20,6 +20,7 @@ import (
 
 	"github.com/muster-project/muster/session"
 	"github.com/muster-project/muster/test/cluster/hadoop/lab"
+	"github.com/muster-project/muster/test/cluster/kdc"
 )
 
 // patience bounds every wait; the machines of tests are slow.
@@ -79,7 +80,7 @@ func (w *world) keys() string {
 		return ""
 	}
 	_, keytabs := w.cluster.Kerberos()
-	return fmt.Sprintf("keytab: %q, principal: %s, ", filepath.Join(keytabs, user+".keytab"), user)
+	return fmt.Sprintf("keytab: %q, principal: %s@%s, ", filepath.Join(keytabs, user+".keytab"), user, kdc.Realm)
 }
 
 // ha says that the cluster has a second one of each master.
