@@ -59,6 +59,8 @@ func denied(err error, c *conf.Conf, user string) error {
 	case errors.Is(err, rpc.ErrNoMethod) && secure(c):
 		return hint(err, "%s, but this server asks for no proof: is it a server of that cluster? Whoever only pretends to be one gets no answer",
 			says(c, keyAuth, "simple"))
+	case strings.Contains(text, "GSS initiate failed"):
+		return kerberos.Explain(err)
 	case errors.Is(err, rpc.ErrNoMethod), strings.Contains(text, "SIMPLE authentication is not enabled"):
 		return hint(err, "%s, but the cluster wants Kerberos: copy the site files of a machine of the cluster", says(c, keyAuth, "simple"))
 	case errors.Is(err, sasl.ErrProtection), strings.Contains(text, "No common protection layer"):
