@@ -79,7 +79,7 @@ func (r *Renewal) tokens() []token.Token {
 // run keeps the tokens alive until ctx is done. What cannot be done is told once
 // for each reason.
 func (r *Renewal) run(ctx context.Context, warn func(backend.Warning)) {
-	if r == nil {
+	if r == nil || r.source == nil && len(r.lives) == 0 {
 		return
 	}
 	at, failures := due(r.lives, rand.Float64()), 0
