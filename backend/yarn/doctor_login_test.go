@@ -1,6 +1,7 @@
 package yarn
 
 import (
+	"context"
 	"fmt"
 	"testing"
 	"time"
@@ -8,8 +9,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/muster-project/muster/backend"
+	"github.com/muster-project/muster/hadoop/conf"
 	"github.com/muster-project/muster/hadoop/kerberos"
 	"github.com/muster-project/muster/hadoop/login"
+	"github.com/muster-project/muster/hadoop/rpc"
 )
 
 // What proves who we are is told: whose, from where, how long, and for whom.
@@ -52,6 +55,30 @@ func TestDoctorWithoutATicket(t *testing.T) {
 		want := backend.Diagnosis{Check: "kerberos", Verdict: "failed", Text: "FILE:/tmp/krb5cc_1000: " + err.Error(), Hint: "what to do"}
 		if diff := cmp.Diff([]backend.Diagnosis{want}, d.out); diff != "" {
 			t.Errorf("(-want +got):\n%s", diff)
+		}
+	}
+}
+
+// A service that does not take our proof is told apart from one that is silent.
+func TestDoctorTurnedAway(t *testing.T) {
+	c := conf.New(map[string]string{keyAuth: "kerberos"})
+	skew := &kerberos.Problem{Thing: "alice@LAB.TEST", Kind: kerberos.ErrSkew, Hint: "this machine's clock is 7m0s behind: set the clock (chronyc tracking, timedatectl)"}
+	for name, tc := range map[string]struct {
+		err        error
+		text, hint string
+	}{
+		"clock": {fmt.Errorf("getClusterNodes at rm:8032: authentication: %w", skew),
+			"it does not let us in: getClusterNodes at rm:8032: authentication: alice@LAB.TEST: the clocks differ by too much", skew.Hint},
+		"silence": {fmt.Errorf("getFileInfo at nn:8020: %w", context.DeadlineExceeded),
+			"it takes connections but gives no answer: getFileInfo at nn:8020: context deadline exceeded", ""},
+		"gone": {fmt.Errorf("getFileInfo at nn:8020: %w: refused", rpc.ErrConnect),
+			"it takes connections but gives no answer: getFileInfo at nn:8020: no connection: refused", ""},
+	} {
+		d := &diagnosis{Backend: New(Config{Conf: c})}
+		d.turnedAway("resourcemanager", verdictFailed, tc.err)
+		want := backend.Diagnosis{Check: "resourcemanager", Verdict: "failed", Text: tc.text, Hint: tc.hint}
+		if diff := cmp.Diff([]backend.Diagnosis{want}, d.out); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
 	}
 }

@@ -173,6 +173,39 @@ func TestSecureDoctor(t *testing.T) {
 	}
 }
 
+// The resource manager refuses a job late whose tokens it cannot renew: the reason
+// reaches the user, and nothing is left.
+func TestSecureATokenThatCannotBeRenewed(t *testing.T) {
+	r := newRealm(t)
+	// Somebody else is to renew them; the resource manager is the same as ever.
+	dir := r.site("<name>yarn.resourcemanager.principal</name><value>rm/_HOST@LAB.TEST</value>",
+		"<name>yarn.resourcemanager.principal</name><value>carol@LAB.TEST</value></property>"+
+			"<property><name>yarn.resourcemanager.principal.pattern</name><value>rm/*@LAB.TEST</value>")
+	c := At(dir, Who{Keytab: r.keytab("alice"), Principal: "alice", Getenv: r.env()})
+	c.Layout = Layout{Root: "/tmp/muster-test-alice-" + rand.Text()[:8], Shared: "/tmp/muster-gangs"}
+	file := filepath.Join(t.TempDir(), "program")
+	if err := os.WriteFile(file, []byte("#!/bin/sh\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	c.Muster = func() (string, error) { return file, nil }
+	c.Executor = c.Muster
+	b := New(c)
+	defer func() {
+		if err := errors.Join(b.FS().Remove(context.WithoutCancel(t.Context()), b.Layout.Root), b.Close()); err != nil {
+			t.Error(err)
+		}
+	}()
+	p := newPlan("alice", 1)
+	_, err := b.Submit(t.Context(), submission(p))
+	if err == nil || !strings.Contains(err.Error(), "the resource manager refused the job as application_") ||
+		!strings.Contains(strings.ToLower(err.Error()), "renew") || !strings.Contains(err.Error(), "\nhint: ") {
+		t.Fatalf("%v", err)
+	}
+	if _, err := b.FS().Stat(t.Context(), string(b.Layout.Job(p.ID))); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("its directory is left: %v", err)
+	}
+}
+
 // Who tends jobs lives longer than tickets: it says that it waits, and goes on
 // with a new one.
 func TestSecureTendingWaitsForKinit(t *testing.T) {

@@ -95,3 +95,16 @@ func TestRejected(t *testing.T) {
 		t.Errorf("%s", got)
 	}
 }
+
+// Further file systems are written as their addresses.
+func TestFilesystems(t *testing.T) {
+	s, findings := Decode(testPlan(1, size1, map[string]any{"filesystems": []any{"hdfs://archive", "hdfs://nn.elsewhere:8020/"}}))
+	if diff := cmp.Diff([]string{"hdfs://archive", "hdfs://nn.elsewhere:8020/"}, s.Filesystems); diff != "" || len(findings) > 0 {
+		t.Errorf("%v (-want +got):\n%s", findings, diff)
+	}
+	for _, bad := range []string{"archive", "s3://bucket", "hdfs:///data", "hdfs://archive/data"} {
+		if _, findings := Decode(testPlan(1, size1, map[string]any{"filesystems": bad})); len(findings) != 1 || findings[0].Path != "native.yarn.filesystems" {
+			t.Errorf("%s: %v", bad, findings)
+		}
+	}
+}
