@@ -2,7 +2,9 @@ package executor
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"sync"
 	"time"
 
@@ -36,14 +38,43 @@ func (s *saver) fetch(ctx context.Context, e *executor) error {
 	if s == nil {
 		return nil
 	}
-	s.mu.Lock()
-	err := s.ckpt.Fetch(ctx)
-	s.mu.Unlock()
-	if err != nil {
+	if err := s.insist(ctx, e); err != nil {
 		return fmt.Errorf("checkpoints cannot be fetched: %w", err)
 	}
 	s.once.Do(func() { e.wg.Go(func() { s.ckpt.Run(ctx, &s.mu) }) })
 	return nil
+}
+
+// What a task waits for a storage that doesn't let it have its checkpoints. One
+// that is away comes back, and a token that has ended is replaced by the
+// coordinator; a task that was started again for it would only find the same.
+const (
+	fetchTime  = 2 * time.Minute
+	fetchFirst = 250 * time.Millisecond
+	fetchMost  = 8 * time.Second
+)
+
+// insist fetches, again and again where it is the storage that fails: not what
+// this machine's own file system says, nor a lack of rights.
+func (s *saver) insist(ctx context.Context, e *executor) error {
+	end := time.Now().Add(fetchTime)
+	for wait := fetchFirst; ; wait = min(2*wait, fetchMost) {
+		s.mu.Lock()
+		err := s.ckpt.Fetch(ctx)
+		s.mu.Unlock()
+		_, here := errors.AsType[*fs.PathError](err)
+		if err == nil || here || errors.Is(err, fs.ErrPermission) || time.Now().After(end) {
+			return err
+		}
+		e.log.Warn("checkpoints cannot be fetched; trying again", "error", err, "in", wait)
+		t := time.NewTimer(wait)
+		select {
+		case <-t.C:
+		case <-ctx.Done():
+			t.Stop()
+			return errors.Join(err, ctx.Err())
+		}
+	}
 }
 
 // flush stores what was saved; the processes have ended.

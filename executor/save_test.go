@@ -1,9 +1,16 @@
 package executor
 
 import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
 	"path/filepath"
+	"sync/atomic"
+	"syscall"
 	"testing"
 
+	"github.com/muster-project/muster/storage/faulty"
 	"github.com/muster-project/muster/storage/local"
 	"github.com/muster-project/muster/wire"
 )
@@ -35,5 +42,45 @@ func TestWhatATaskSavedIsThereForAnotherNodeWhenItsEndIsTold(t *testing.T) {
 		if err := x.l.end(); err != nil {
 			t.Error(err)
 		}
+	}
+}
+
+// A token that has ended costs no restart: the storage is asked again until it
+// answers. What this machine says is told at once.
+func TestATaskWaitsForAStorageThatDoesNotLetItHaveItsCheckpoints(t *testing.T) {
+	saved := "saved"
+	for name, tc := range map[string]struct {
+		err   error
+		waits bool
+	}{
+		"a token that has ended": {errors.New("authentication: InvalidToken"), true},
+		"a disk of this machine": {&fs.PathError{Op: "mkdir", Path: "x", Err: syscall.ENOSPC}, false},
+		"no right":               {fmt.Errorf("saved: %w", fs.ErrPermission), false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			j := newJob(t)
+			d := j.coordinator(1, true)
+			c := j.context(d, worker)
+			c.Saved, c.Checkpoint = filepath.Join(j.dir, saved), filepath.Join(j.dir, "checkpoint")
+			if err := os.MkdirAll(c.Saved, 0o700); err != nil {
+				t.Fatal(err)
+			}
+			var failed atomic.Int64
+			l := liveWith(t, c, Options{FS: faulty.FS{FS: local.FS{}, Plan: func(call faulty.Call) faulty.Fault {
+				if call.Op == faulty.Stat && call.Path == c.Saved && failed.Add(1) <= 3 {
+					return faulty.Fault{Err: tc.err}
+				}
+				return faulty.Fault{}
+			}}})
+			d.send(wire.Directive{Prepare: &wire.Prepare{Incarnation: 1, Epoch: 1}})
+			r := wait(d, registered(1))
+			if prepared := r.Exit == nil; prepared != tc.waits {
+				t.Errorf("exit %+v after %d failures, want a task that is prepared: %v", r.Exit, failed.Load(), tc.waits)
+			}
+			d.send(wire.Directive{Quit: &wire.Quit{Reason: "job is done"}})
+			if err := l.end(); err != nil {
+				t.Error(err)
+			}
+		})
 	}
 }
