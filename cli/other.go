@@ -38,7 +38,9 @@ func (e *Env) other(ctx context.Context, id string) (job, error) {
 	home, ok := b.(backend.Home)
 	if denied == nil && ok {
 		p, at, err := planned(ctx, home.FS(), ref.Dir)
-		if err != nil {
+		if errors.Is(err, fs.ErrPermission) { // such as that of a notebook: its key is in it
+			denied = &access.Denied{Job: id, Owner: ref.Owner, Person: n.User, Right: access.View}
+		} else if err != nil {
 			return job{}, refused(err)
 		}
 		if p != nil {
