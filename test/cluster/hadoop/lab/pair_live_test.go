@@ -92,65 +92,54 @@ func TestSecureATicketOpensTheWebPortsAndNothingElseDoes(t *testing.T) {
 	}
 }
 
-func TestSecureTheOtherResourceManagerTakesOver(t *testing.T) {
+// Both active ones die at once, and are back at once: JVMs that start are what such
+// a test waits for.
+func TestSecureTheOthersTakeOver(t *testing.T) {
 	c := pairs(t)
 	ctx := t.Context()
-	old, err := c.Active(ctx, manager)
+	nn, err := c.Active(ctx, nameNode)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := c.Kill(ctx, old); err != nil {
-		t.Fatal(err)
-	}
-	if err := c.Wait(ctx); err != nil { // an active one, and every NodeManager with it
-		t.Fatal(err)
-	}
-	if now, err := c.Active(ctx, manager); err != nil || now == old {
-		t.Errorf("%s was killed; active is %s, %v", old, now, err)
-	}
-	if nodes, err := c.NodeStates(ctx); err != nil || len(nodes) != len(c.mode().Nodes) {
-		t.Errorf("nodes of the new one: %v, %v", nodes, err)
-	}
-}
-
-func TestSecureTheOtherNameNodeTakesOver(t *testing.T) {
-	c := pairs(t)
-	ctx := t.Context()
-	old, err := c.Active(ctx, nameNode)
+	rm, err := c.Active(ctx, manager)
 	if err != nil {
 		t.Fatal(err)
 	}
 	webhdfs := func(method, name, query string) error {
 		return c.web(ctx, method, port(name, nnHTTP), "/webhdfs/v1/tmp/takes-over?"+query, nil, nil)
 	}
-	if err := webhdfs(http.MethodPut, old, "op=MKDIRS"); err != nil {
-		t.Fatal(err)
-	}
-	if err := c.Kill(ctx, old); err != nil {
+	if err := errors.Join(webhdfs(http.MethodPut, nn, "op=MKDIRS"), c.Kill(ctx, nn), c.Kill(ctx, rm)); err != nil {
 		t.Fatal(err)
 	}
 	next, err := c.Failover(ctx, nameNode)
-	if err != nil || next == old {
-		t.Fatalf("failover from %s: %s, %v", old, next, err)
-	}
-	if err := c.Wait(ctx); err != nil {
-		t.Fatal(err)
+	if err != nil || next == nn {
+		t.Fatalf("failover from %s: %s, %v", nn, next, err)
 	}
 	if err := webhdfs(http.MethodGet, next, "op=GETFILESTATUS"); err != nil {
-		t.Errorf("%s does not know what %s wrote last: %v", next, old, err)
+		t.Errorf("%s does not know what %s wrote last: %v", next, nn, err)
 	}
+	if err := c.Wait(ctx); err != nil { // there is an active one of both, and every node has found it
+		t.Fatal(err)
+	}
+	if now, err := c.Active(ctx, manager); err != nil || now == rm {
+		t.Errorf("%s was killed; active is %s, %v", rm, now, err)
+	}
+	if nodes, err := c.NodeStates(ctx); err != nil || len(nodes) != len(c.mode().Nodes) {
+		t.Errorf("nodes of the new one: %v, %v", nodes, err)
+	}
+
 	// Back again in order: nobody is killed.
-	if err := errors.Join(c.Start(ctx, old), c.Wait(ctx)); err != nil {
+	if err := errors.Join(c.Start(ctx, nn), c.Start(ctx, rm), c.Wait(ctx)); err != nil {
 		t.Fatal(err)
 	}
 	pid := c.pid(t, next)
-	if back, err := c.Failover(ctx, nameNode); err != nil || back != old {
-		t.Errorf("failover back: %s, %v; want %s", back, err, old)
+	if back, err := c.Failover(ctx, nameNode); err != nil || back != nn {
+		t.Errorf("failover back: %s, %v; want %s", back, err, nn)
 	}
 	if now := c.pid(t, next); now != pid {
 		t.Errorf("%s: pid %d became %d", next, pid, now)
 	}
-	if err := errors.Join(c.Wait(ctx), webhdfs(http.MethodDelete, old, "op=DELETE")); err != nil {
+	if err := errors.Join(c.Wait(ctx), webhdfs(http.MethodDelete, nn, "op=DELETE")); err != nil {
 		t.Error(err)
 	}
 }
