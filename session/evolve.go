@@ -131,7 +131,7 @@ func (s *Session) explain(t *task, b *event.SlotGone) {
 	if t == nil || t.slot != b.Slot || t.phase != exited || t.restarted || t.exit.Class != event.ClassLost || b.Class == event.ClassNone {
 		return
 	}
-	t.exit.Class, t.exit.Text, t.exit.Blameless = b.Class, b.Reason, b.Blameless
+	t.exit.Class, t.exit.Text, t.exit.Blameless, t.exit.Signal = b.Class, b.Reason, b.Blameless, ""
 	if b.Status != 0 {
 		t.exit.Status = b.Status
 	}

@@ -51,9 +51,16 @@ const (
 func (l *Ledger) judge(b *box, s Status) verdict {
 	name, text := b.slot.Node, brief(s.Text)
 	low := strings.ToLower(s.Text)
-	switch s.Exit {
-	case exitPhysical, exitVirtual:
+	// Whom a node asks to end before it kills ends with a status of its own, which
+	// is then all that is left of the node's: what the node says still tells.
+	switch {
+	case s.Exit == exitPhysical, s.Exit == exitVirtual, overText.MatchString(s.Text):
 		return verdict{class: event.ClassMemory, reason: l.overMemory(b, s), status: statusKilled}
+	case sentText.MatchString(s.Text):
+		m := sentText.FindStringSubmatch(s.Text)
+		return verdict{class: event.ClassLost, status: statusKilled, reason: "somebody who may, its owner or an administrator, had YARN send " + m[2] + " to its container on " + name + " (" + m[1] + ")"}
+	}
+	switch s.Exit {
 	case exitPreempted:
 		return verdict{class: event.ClassPreempted, reason: "YARN preempted it on " + name + after(text), status: statusTerm, blameless: true}
 	case exitByNode:
@@ -88,7 +95,7 @@ func (l *Ledger) judge(b *box, s Status) verdict {
 		return verdict{class: event.ClassLost, reason: "its executor ended by itself"}
 	case s.Exit == statusKilled:
 		return verdict{class: event.ClassLost, status: s.Exit, node: suspect,
-			reason: "its executor on " + name + " was killed (SIGKILL), by an administrator, by hand or by the kernel for want of memory" + after(text)}
+			reason: "its executor on " + name + " was killed (SIGKILL), by hand or by the kernel for want of memory" + after(text)}
 	case s.Exit > exitSignal && s.Exit < exitSignal+65:
 		return verdict{class: event.ClassLost, status: s.Exit, node: suspect,
 			reason: fmt.Sprintf("its executor on %s was ended by %s%s", name, signalName(s.Exit-exitSignal), after(text))}
@@ -99,10 +106,11 @@ func (l *Ledger) judge(b *box, s Status) verdict {
 // overMemory says by how much, as far as the node told.
 func (l *Ledger) overMemory(b *box, s Status) string {
 	kind := "memory"
-	if s.Exit == exitVirtual {
+	virtual := s.Exit == exitVirtual || strings.Contains(s.Text, "beyond the 'VIRTUAL'")
+	if virtual {
 		kind = "virtual memory"
 	}
-	if used, limit := usage(s.Text, s.Exit == exitVirtual); used != "" {
+	if used, limit := usage(s.Text, virtual); used != "" {
 		return fmt.Sprintf("YARN killed it on %s: %s of %s of %s were used", b.slot.Node, used, limit, kind)
 	}
 	return fmt.Sprintf("YARN killed it on %s over its limit of %d MiB of %s%s", b.slot.Node, b.size["memory-mb"], kind, after(brief(s.Text)))
@@ -129,6 +137,13 @@ func signalName(n int) string {
 	}
 	return fmt.Sprintf("signal %d", n)
 }
+
+// overText is how a node says that it kills a container over its memory, and
+// sentText how it says that somebody had it send a signal.
+var (
+	overText = regexp.MustCompile(`is running \d+B beyond the '(PHYSICAL|VIRTUAL)' memory limit`)
+	sentText = regexp.MustCompile(`Sent signal (\w+) \((SIG\w+)\) to pid \d+ as user `)
+)
 
 // usageText is how a node says why it killed a container over its memory.
 var usageText = regexp.MustCompile(`Current usage: ([0-9.]+ ?[KMGT]?B) of ([0-9.]+ ?[KMGT]?B) physical memory used; ([0-9.]+ ?[KMGT]?B) of ([0-9.]+ ?[KMGT]?B) virtual memory used`)

@@ -28,11 +28,17 @@ func TestEveryEndHasItsClassAndNumbers(t *testing.T) {
 		"by the manager":    {exitByManager, "Container Killed by ResourceManager", event.ClassLost, 137, "the resource manager ended it on n0"},
 		"after application": {exitAfterApp, "", event.ClassCancelled, 143, "application had ended"},
 		"by its node":       {exitByNode, "", event.ClassPreempted, 143, "n0"},
-		"logs":              {exitLogs, "", event.ClassExit, 137, "logs"},
-		"SIGKILL":           {137, "Killed by external signal", event.ClassLost, 137, "SIGKILL"},
-		"another signal":    {128 + 7, "", event.ClassLost, 135, "SIGBUS"},
-		"by itself":         {0, "", event.ClassLost, 0, "ended by itself"},
-		"with a status":     {70, "", event.ClassLost, 70, "ended with 70"},
+		// Recorded on Hadoop 3.5.0, of executors that ended when they were asked to.
+		"memory, ended when asked": {75, "[2026-12-01 05:52:50.900]Container [pid=13258,containerID=container_1796102810517_0007_01_000004] is running 147357696B beyond the 'PHYSICAL' memory limit. " +
+			"Current usage: 396.5 MB of 256 MB physical memory used; 3.1 GB of 537.6 MB virtual memory used. Killing container.", event.ClassMemory, 137, "396.5 MB of 256 MB of memory"},
+		"signal of an administrator": {137, "[2026-12-01 05:52:46.100]Sent signal FORCEFUL_SHUTDOWN (SIGKILL) to pid 12881 as user alice for container container_1796102810517_0007_01_000005, result=success\n" +
+			"[2026-12-01 05:52:46.900]Container killed on request. Exit code is 137", event.ClassLost, 137, "an administrator, had YARN send SIGKILL to its container on n0 (FORCEFUL_SHUTDOWN)"},
+		"polite signal of an administrator": {75, "Sent signal GRACEFUL_SHUTDOWN (SIGTERM) to pid 12881 as user alice for container container_1796102810517_0007_01_000005, result=success", event.ClassLost, 137, "SIGTERM to its container on n0"},
+		"logs":                              {exitLogs, "", event.ClassExit, 137, "logs"},
+		"SIGKILL":                           {137, "Killed by external signal", event.ClassLost, 137, "SIGKILL"},
+		"another signal":                    {128 + 7, "", event.ClassLost, 135, "SIGBUS"},
+		"by itself":                         {0, "", event.ClassLost, 0, "ended by itself"},
+		"with a status":                     {70, "", event.ClassLost, 70, "ended with 70"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(1, roleOf("worker", 1, 1, 0))

@@ -38,7 +38,7 @@ func TestWhichEndsBlameTheNodeAndNotTheJob(t *testing.T) {
 		"label":           {nil, exitByManager, "Container killed since labels on the node changed", true, false, "the label of its node n0 was changed"},
 		"by the manager":  {nil, exitByManager, "Container Killed by ResourceManager", true, false, "the resource manager ended it"},
 		"memory":          {nil, exitPhysical, "", false, false, "over its limit"},
-		"SIGKILL, once":   {nil, 137, "", false, false, "by an administrator, by hand or by the kernel"},
+		"SIGKILL, once":   {nil, 137, "", false, false, "by hand or by the kernel"},
 		"its own failure": {nil, 70, "", false, false, "ended with 70"},
 	} {
 		t.Run(name, func(t *testing.T) {
