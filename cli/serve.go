@@ -37,7 +37,9 @@ func (e *Env) serveCommand() *cobra.Command {
 		Use: "serve", GroupID: "site", Short: "run the server of the local backend",
 		Long: "Run the server of the local backend. run and submit start one when none answers; it ends by itself\n" +
 			"after --idle without jobs. Jobs outlive it, and the next server takes them up again.\n" +
-			"With --shared it is the server of all users of the machine and must be root's.",
+			"With --shared it is the server of all users of the machine and must be root's. Each job runs as\n" +
+			"its user; who else may see it and act on it its acls say. A user's own server is reached by that\n" +
+			"user alone.",
 		Example: "  muster serve --idle 0    # stays\n  muster serve --stop",
 		Args:    count(0, 0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) error {
