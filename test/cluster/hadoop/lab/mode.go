@@ -74,6 +74,8 @@ var modes = map[string]Mode{
 			"yarn.node-labels.enabled":             "false",
 			// An attempt that starts when the submission's tokens have ended finds its files.
 			"yarn.resourcemanager.proxy-user-privileges.enabled": "true",
+			// With the usual three hours it would do so at once, and prolong no others.
+			"yarn.resourcemanager.system-credentials.valid-time-remaining": "1000",
 		}),
 		Capacity:   map[string]string{"root.queues": "default", "root.default.capacity": "100"},
 		Protection: "integrity",
