@@ -109,8 +109,8 @@ func TestSecurePreemptionOfATrainingThatSavesAndOfOneThatDoesNot(t *testing.T) {
 	}
 	log := w.logs(id, "--no-prefix")
 	for _, m := range train.All(`told: ([-\d.]+) s left`, log) {
-		if left, err := strconv.ParseFloat(m[1], 64); err != nil || left <= 0 || left > 4.5 {
-			t.Errorf("a rank was told that it has %s s left, want up to 4", m[1])
+		if left, err := strconv.ParseFloat(m[1], 64); err != nil || left <= 0 || left > 8.5 {
+			t.Errorf("a rank was told that it has %s s left, want up to 8", m[1])
 		}
 	}
 	consecutive(t, log)

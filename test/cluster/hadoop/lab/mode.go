@@ -126,7 +126,7 @@ var preemption = map[string]string{
 		"ProportionalCapacityPreemptionPolicy",
 	"yarn.resourcemanager.monitor.capacity.preemption.monitoring_interval": "1000",
 	// Time to save between the warning and the kill; 15 s by default.
-	"yarn.resourcemanager.monitor.capacity.preemption.max_wait_before_kill":           "4000",
+	"yarn.resourcemanager.monitor.capacity.preemption.max_wait_before_kill":           "8000",
 	"yarn.resourcemanager.monitor.capacity.preemption.total_preemption_per_round":     "1.0",
 	"yarn.resourcemanager.monitor.capacity.preemption.natural_termination_factor":     "1.0",
 	"yarn.resourcemanager.monitor.capacity.preemption.max_ignored_over_capacity":      "0.05",
