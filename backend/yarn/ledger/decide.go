@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"slices"
 	"time"
 
 	"github.com/muster-project/muster/backend"
@@ -131,6 +132,9 @@ func (l *Ledger) RefuseAll(why string) {
 func (l *Ledger) snapshot(q *request) gang.Snapshot {
 	s := gang.Snapshot{App: l.App, View: l.sight.view, Need: l.classes(q), Kept: []gang.Holding{l.Master},
 		Nodes: l.sight.now(), Shares: l.sight.shares, Headroom: l.sight.headroom, Chance: l.sight.chance, Times: l.Gang}
+	needed := func(role string) bool {
+		return slices.ContainsFunc(s.Need, func(c gang.Class) bool { return c.Name == role })
+	}
 	for _, id := range l.ids() {
 		b := l.boxes[id]
 		sl := gang.Slot{ID: id, Class: l.roleName(b.class), Node: b.slot.Node, Rack: l.rack(b.slot.Node), At: b.at, Started: b.phase > held}
@@ -139,7 +143,7 @@ func (l *Ledger) snapshot(q *request) gang.Snapshot {
 			if numberOf(b.class) == q.Number {
 				s.Held = append(s.Held, sl)
 			}
-		case b.ours() && (q.replace || b.slot.Request == q.Number):
+		case b.ours() && (q.replace && needed(sl.Class) || b.slot.Request == q.Number):
 			s.Held = append(s.Held, sl)
 		default:
 			s.Kept = append(s.Kept, gang.Holding{Size: b.size, Node: b.slot.Node, Partition: l.Shape(l.role(b.slot.Task)).Partition})

@@ -157,3 +157,35 @@ func TestAContainerThatExpiresIsNobodysFault(t *testing.T) {
 		t.Errorf("%+v", g)
 	}
 }
+
+// A role that lacks nothing stays where it is, also when its node has another
+// label by now: only what is missing is gathered.
+func TestAReplacementAsksForNothingElse(t *testing.T) {
+	w := newWorld(2, roleOf("worker", 1, 1, 0), roleOf("ps", 1, 1, 0))
+	w.request(1, 2, "worker/0", "ps/0")
+	w.beat()
+	w.schedule(2)
+	w.beat()
+	for id := range w.granted {
+		w.launch(id)
+	}
+	w.settle()
+	for id, s := range w.granted {
+		if s.Task.Role == "worker" {
+			w.end(w.there[id], exitAborted, "Container released on a *lost* node")
+		}
+	}
+	w.beat()
+	w.request(2, 1, "worker/0")
+	q := w.book.current()
+	if q == nil || !q.replace {
+		t.Fatalf("%+v, want a replacement", q)
+	}
+	s := w.book.snapshot(q)
+	if len(s.Need) != 1 || s.Need[0].Name != "worker" || s.Need[0].Minimum != 1 {
+		t.Errorf("needs %+v, want one worker", s.Need)
+	}
+	if len(s.Held) != 0 || len(s.Kept) != 2 { // the coordinator and ps
+		t.Errorf("held %+v, kept %+v", s.Held, s.Kept)
+	}
+}

@@ -149,7 +149,7 @@ func (l *Ledger) classes(q *request) []gang.Class {
 				most++
 			}
 		}
-		if q.replace {
+		if q.replace && most > 0 { // a role that lacks nothing is no matter: where it stands need not even be a place for it any more
 			for _, b := range l.boxes {
 				if b.ours() && b.slot.Task.Role == r.Name {
 					least++
