@@ -6,11 +6,13 @@ import (
 	"encoding/json"
 	"errors"
 	"io/fs"
+	"os"
 	"path"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -53,7 +55,8 @@ func (w *world) rolled() time.Duration {
 // coordinator's own, and those for nodes. With a keytab nobody notices. Tasks get
 // the tokens of file systems and nothing else, and can use them all the time; a
 // container that starts when the keys of all others have been rolled is none the
-// worse for it; the keytab goes with the job. Without one the end is foretold.
+// worse for it, nor a coordinator that starts when the submission's tokens are dead;
+// the keytab goes with the job. Without one the end is foretold.
 //
 // Where tokens live for longer than a minute, as on mode secure, it takes longer.
 func TestSecureTokensWearOut(t *testing.T) {
@@ -66,12 +69,19 @@ func TestSecureTokensWearOut(t *testing.T) {
 	keytab, principal := w.keytab()
 	args := []string{"-N", "2", "--memory", "256MiB", "--name", "outlives", "--workdir", "none", "--restarts", "1",
 		"--native", "keytab=" + keytab, "--native", "principal=" + principal, "--"}
-	id := w.submit(append(args, taskCommand(t, "outlive", w.conf, w.rolled().String(), filepath.Join(t.TempDir(), "lost"))...)...)
+	marker := filepath.Join(t.TempDir(), "lost")
+	id := w.submit(append(args, taskCommand(t, "outlive", w.conf, w.rolled().String(), marker)...)...)
 
 	w.foretold(mortal)
 	lies := path.Join(w.until(id, "running", running).Dir, "keytab")
 	if info, err := files.Stat(t.Context(), lies); err != nil || info.Mode() != 0o400 {
 		t.Errorf("%s: %v, %v", lies, info.Mode(), err)
+	}
+	w.eventually("a task runs in a new container", func() bool { _, err := os.Stat(marker + ".again"); return err == nil })
+	w.killCoordinator(id)
+	w.until(id, "taken over", func(v view) bool { return v.Term == 2 })
+	if err := os.WriteFile(marker+".over", nil, 0o600); err != nil {
+		t.Fatal(err)
 	}
 	if o := w.wait(id); o.State != event.Succeeded {
 		t.Fatalf("%+v\n%s\n%s", o, w.must("events", id), w.logs(id))
@@ -90,7 +100,10 @@ func TestSecureTokensWearOut(t *testing.T) {
 // foretold waits until a job tells that its tokens will end, and ends it.
 func (w *world) foretold(id string) {
 	w.t.Helper()
-	v := w.until(id, "warned", func(v view) bool { return len(v.Warned) > 0 })
+	v := w.until(id, "warned", func(v view) bool { return len(v.Warned) > 0 || v.Outcome != nil })
+	if v.Outcome != nil {
+		w.t.Fatalf("%+v\n%s", v.Outcome, w.must("events", id))
+	}
 	if !strings.Contains(v.Warned[0], "tokens for HDFS end on "+time.Now().UTC().Format("Mon, 02 Jan 2006")) || len(v.Warned) != 1 {
 		w.t.Errorf("warned %q", v.Warned)
 	}
@@ -102,6 +115,36 @@ func (w *world) foretold(id string) {
 	}
 	w.must("stop", "--now", id)
 	w.wait(id)
+}
+
+// killCoordinator ends the coordinator of one job, as its application is noted on
+// this machine.
+func (w *world) killCoordinator(id string) {
+	w.t.Helper()
+	note, err := os.ReadFile(filepath.Join(w.home, "remote", id, "job.json"))
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	app := train.All(`"native": "(application_[0-9_]+)"`, string(note))
+	if len(app) != 1 {
+		w.t.Fatalf("%s: no application noted: %s", id, note)
+	}
+	dirs, _ := filepath.Glob("/proc/[0-9]*")
+	for _, dir := range dirs {
+		command, _ := os.ReadFile(filepath.Join(dir, "cmdline"))
+		place, _ := os.Readlink(filepath.Join(dir, "cwd"))
+		if strings.Contains(place, app[0][1]) && strings.HasPrefix(string(command), "./muster\x00coordinator") {
+			pid, err := strconv.Atoi(filepath.Base(dir))
+			if err == nil {
+				err = syscall.Kill(pid, syscall.SIGKILL)
+			}
+			if err != nil {
+				w.t.Fatal(err)
+			}
+			return
+		}
+	}
+	w.t.Fatalf("%s: no coordinator runs", id)
 }
 
 // outlived looks at a job that ran longer than its first tokens.
@@ -148,7 +191,39 @@ func (w *world) outlived(id string) {
 	if late < 5 {
 		w.t.Errorf("%d facts were written after the first token's end", late)
 	}
-	if v := w.status(id); v.Term != 1 || v.Restarts > 1 || len(v.Warned) > 0 {
+	if v := w.status(id); v.Term != 2 || v.Restarts > 1 || len(v.Warned) > 0 {
 		w.t.Errorf("term %d, %d restarts, warned %q", v.Term, v.Restarts, v.Warned)
+	}
+}
+
+// A keytab that will not do is told before anything is submitted.
+func TestSecureKeytabIsTriedBefore(t *testing.T) {
+	w := newSecureWorld(t, "alice")
+	alice, principal := w.keytab()
+	bob := filepath.Join(filepath.Dir(alice), "bob.keytab")
+	junk := filepath.Join(t.TempDir(), "junk")
+	if err := os.WriteFile(junk, []byte("junk"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, tc := range []struct {
+		file, principal string
+		want            []string // none: it will do
+	}{
+		{alice, principal, nil},
+		{bob, principal, []string{"native.yarn.keytab: ", "no key of " + principal, "it holds bob@LAB.TEST"}},
+		{bob, "bob@LAB.TEST", []string{"native.yarn.keytab: ", "not allowed to impersonate alice", "hint: take a keytab of alice"}},
+		{junk, principal, []string{"native.yarn.keytab: ", "not a keytab"}},
+		{junk + "er", principal, []string{"native.yarn.keytab: ", "no such file"}},
+	} {
+		out, said, status := w.muster("plan", "--on", "yarn", "-N", "1", "--memory", "256MiB", "--workdir", "none",
+			"--native", "keytab="+tc.file, "--native", "principal="+tc.principal, "--", "true")
+		if (status == 0) != (tc.want == nil) {
+			t.Errorf("%s of %s: status %d\n%s%s", tc.file, tc.principal, status, out, said)
+		}
+		for _, text := range tc.want {
+			if !strings.Contains(said, text) {
+				t.Errorf("%s of %s: not told %q:\n%s", tc.file, tc.principal, text, said)
+			}
+		}
 	}
 }

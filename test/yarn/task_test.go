@@ -62,7 +62,7 @@ func task(part string, args []string) error {
 		return err
 	}
 	if os.Getenv("MUSTER_INDEX") == "0" {
-		return outlive(c, args[2]+".again")
+		return outlive(c, args[2]+".over")
 	}
 	return losing(c, have, wait, args[2])
 }
