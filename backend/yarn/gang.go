@@ -90,7 +90,7 @@ func finalStatus(o event.Outcome) yarnpb.FinalStatus {
 	switch o.State {
 	case event.Succeeded:
 		return yarnpb.FinalStatus_APP_SUCCEEDED
-	case event.Stopped:
+	case event.Stopped, event.Preempted: // nobody failed
 		return yarnpb.FinalStatus_APP_KILLED
 	}
 	return yarnpb.FinalStatus_APP_FAILED
