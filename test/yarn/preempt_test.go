@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/muster-project/muster/event"
+	"github.com/muster-project/muster/plan"
 	"github.com/muster-project/muster/test/cluster/hadoop/lab"
 	"github.com/muster-project/muster/test/train"
 )
@@ -43,13 +44,17 @@ func (w *world) facts(id string) []event.Event {
 	return out
 }
 
-// ends are the ends of a task's incarnations as the journal has them.
+// ends are the ends of tasks' incarnations, as the decisions that followed saw them.
 func (w *world) ends(id string) map[string]event.Exit {
 	w.t.Helper()
-	out := map[string]event.Exit{}
+	out, last := map[string]event.Exit{}, map[plan.TaskID]string{}
 	for _, e := range w.facts(id) {
-		if x, ok := e.Body.(*event.TaskExited); ok {
-			out[x.Task.String()+"."+strconv.Itoa(x.Incarnation)] = x.Exit
+		switch b := e.Body.(type) {
+		case *event.TaskExited:
+			last[b.Task] = b.Task.String() + "." + strconv.Itoa(b.Incarnation)
+			out[last[b.Task]] = b.Exit
+		case *event.RestartDecided: // the backend may have said more by then
+			out[last[b.Cause]] = b.Exit
 		}
 	}
 	return out
