@@ -143,7 +143,7 @@ func pair(t testing.TB) (ours, theirs net.Conn) {
 		t.Fatal(err)
 	}
 	theirs = <-accepted
-	until := time.Now().Add(20 * time.Second) // a test that waits for nothing fails
+	until := time.Now().Add(2 * time.Minute) // a test that waits for nothing fails
 	for _, c := range []net.Conn{ours, theirs} {
 		if err := c.SetDeadline(until); err != nil {
 			t.Fatal(err)
@@ -209,9 +209,10 @@ func TestWhatIsAgreedProtectsBothWays(t *testing.T) {
 				_, err := io.Copy(theirs, theirs)
 				echoed <- err
 			}()
+			lengths := rapid.OneOf(rapid.IntRange(1, 200), rapid.SampledFrom([]int{4366, 4367, 9000})) // some need several pieces
 			rapid.Check(t, func(t *rapid.T) {
-				for range rapid.IntRange(1, 4).Draw(t, "pieces") {
-					text := bytes.Repeat([]byte("not to be seen "), rapid.IntRange(1, 9000).Draw(t, "length"))
+				for range rapid.IntRange(1, 3).Draw(t, "pieces") {
+					text := bytes.Repeat([]byte("not to be seen "), lengths.Draw(t, "length"))
 					wire.seen.Reset()
 					sent := make(chan error, 1)
 					go func() {
