@@ -63,16 +63,16 @@ const week = 7 * 24 * time.Hour
 func TestTheEndOfTokensIsForetold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := renew(t, week, nil)
-		time.Sleep(week / 2)
+		<-time.After(week / 2)
 		if w := r.said(); len(w) > 0 {
 			t.Errorf("told after half of the time: %v", w)
 		}
-		time.Sleep(week/4 + time.Minute)
+		<-time.After(week/4 + time.Minute)
 		w := r.said()
 		if len(w) != 1 || !strings.Contains(w[0].Text, r.began.Add(week).UTC().Format(time.RFC1123)) || !strings.Contains(w[0].Hint, "native.yarn.keytab") {
 			t.Errorf("told %v", w)
 		}
-		time.Sleep(2 * week)
+		<-time.After(2 * week)
 		if again := r.said(); len(again) != 1 {
 			t.Errorf("told again: %v", again)
 		}
@@ -159,7 +159,7 @@ func TestTokensThatCannotBeHadAreTriedForAgain(t *testing.T) {
 			now := time.Now()
 			return hdfsToken(service, week), tokenLife{Issued: now, End: now.Add(week)}, nil
 		})
-		time.Sleep(75 * time.Second)
+		<-time.After(75 * time.Second)
 		w := r.said()
 		if len(w) != 1 || !strings.Contains(w[0].Text, "namenode: away") || strings.Contains(w[0].Text, "java") {
 			t.Errorf("told %v", w)

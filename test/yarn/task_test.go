@@ -78,9 +78,9 @@ func tellTokens() (*token.Credentials, error) {
 	if err != nil {
 		return nil, err
 	}
-	fmt.Printf("file %v, %d secrets, here %v\n", info.Mode(), len(c.Secrets), strings.Contains(file, "/work/"))
+	fmt.Fprintf(os.Stdout, "file %v, %d secrets, here %v\n", info.Mode(), len(c.Secrets), strings.Contains(file, "/work/"))
 	for i := range c.Tokens {
-		fmt.Println("has", &c.Tokens[i])
+		fmt.Fprintln(os.Stdout, "has", &c.Tokens[i])
 	}
 	return c, tellLeaks(filepath.Dir(file))
 }
@@ -91,7 +91,7 @@ func tellLeaks(container string) error {
 	look := func(name string, text []byte) {
 		for _, secret := range []string{"muster.start", "PRIVATE KEY", token.KindRM, token.KindAMRM} {
 			if bytes.Contains(text, []byte(secret)) {
-				fmt.Printf("leak %s: %s\n", secret, name)
+				fmt.Fprintf(os.Stdout, "leak %s: %s\n", secret, name)
 			}
 		}
 	}
@@ -158,7 +158,7 @@ func losing(c *conf.Conf, have *token.Credentials, wait time.Duration, marker st
 		return err
 	}
 	if _, err := os.Stat(marker); err == nil {
-		fmt.Println("again")
+		fmt.Fprintln(os.Stdout, "again")
 		return os.WriteFile(marker+".again", nil, 0o600)
 	}
 	<-time.After(wait)
@@ -187,14 +187,14 @@ func outlive(c *conf.Conf, until string) error {
 		}
 		if end.IsZero() {
 			end = time.UnixMilli(id.Max)
-			fmt.Println("end", id.Max)
+			fmt.Fprintln(os.Stdout, "end", id.Max)
 		}
 		if err := useToken(context.Background(), c, have); err != nil {
 			return fmt.Errorf("step %d: %w", step, err)
 		}
-		fmt.Println("step", step, "token", id.Issued)
+		fmt.Fprintln(os.Stdout, "step", step, "token", id.Issued)
 		if _, err := os.Stat(until); err == nil && time.Now().After(end.Add(5*time.Second)) {
-			fmt.Println("over", time.Now().UnixMilli())
+			fmt.Fprintln(os.Stdout, "over", time.Now().UnixMilli())
 			return nil
 		}
 		<-tick.C
