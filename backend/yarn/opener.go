@@ -67,15 +67,18 @@ func (o Opener) Open(ctx context.Context, p *plan.Plan, _ int64, known []backend
 	}
 	m := &master{Opener: o, plan: p, settings: settings, feed: backend.NewFeed(), news: make(chan struct{}, 1),
 		empty: make(chan struct{}), lost: make(chan struct{}), starts: map[string]backend.Start{}, gave: map[string]*yarnpb.Container{}, busy: map[string]bool{}}
-	var err error
-	if m.scheduler, err = hadoop.NewMaster(o.Conf, func(context.Context) (rpc.Auth, error) { return rpc.Auth{Token: amrm}, nil }); err == nil {
+	least, err := hadoop.Protection(o.Conf)
+	if err == nil {
+		m.scheduler, err = hadoop.NewMaster(o.Conf, func(context.Context) (rpc.Auth, error) { return rpc.Auth{Token: amrm}, nil })
+	}
+	if err == nil {
 		m.scout, err = newScout(o, p, settings)
 	}
 	if err != nil {
 		m.feed.Close()
 		return nil, err
 	}
-	m.nodes = hadoop.NewNodes(hadoop.Limits{Timeout: nodeLimit})
+	m.nodes = hadoop.NewNodes(hadoop.Limits{Timeout: nodeLimit, Least: least})
 	m.life, m.end = context.WithCancel(context.WithoutCancel(ctx))
 	if err := m.open(ctx, known); err != nil {
 		m.shut()
