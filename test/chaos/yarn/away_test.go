@@ -3,6 +3,7 @@
 package yarn
 
 import (
+	"errors"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -36,7 +37,7 @@ func TestChaosYARNNameNodeIsAwayForLong(t *testing.T) {
 	for _, nn := range j.daemons("nn") {
 		j.can(j.cluster.Start(t.Context(), nn))
 	}
-	j.can(j.cluster.Wait(t.Context()))
+	j.can(errors.Join(j.cluster.Promote(t.Context()), j.cluster.Wait(t.Context())))
 	until(t, "the journal goes on", 300*time.Millisecond, func() bool { v, ok := j.view(j.id); return ok && v.Seq > before.Seq })
 	j.trains(5)
 	j.same(before)

@@ -209,7 +209,7 @@ func (j *journey) killNameNode(string) {
 	for _, nn := range all {
 		j.can(j.cluster.Start(j.t.Context(), nn))
 	}
-	j.can(j.cluster.Wait(j.t.Context()))
+	j.can(errors.Join(j.cluster.Promote(j.t.Context()), j.cluster.Wait(j.t.Context())))
 }
 
 // killDataNode restarts a DataNode under a write that is under way.

@@ -112,6 +112,9 @@ func (w *world) mend(t *testing.T) {
 			_ = w.cluster.Resume(ctx, d.Name)
 		}
 	}
+	if _, none := w.cluster.Active(ctx, "nn"); none != nil {
+		err = errors.Join(err, w.cluster.Promote(ctx))
+	}
 	if err := errors.Join(err, w.cluster.Wait(ctx), w.cluster.KillApplications(ctx)); err != nil {
 		t.Fatal(err)
 	}

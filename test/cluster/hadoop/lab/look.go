@@ -55,3 +55,12 @@ func (c *Cluster) NodeStates(ctx context.Context) (map[string]string, error) {
 	}
 	return out, nil
 }
+
+// Promote makes the first NameNode the active one where both of a pair were dead:
+// nobody else does. It does nothing where there is one only.
+func (c *Cluster) Promote(ctx context.Context) error {
+	if len(c.nameNodes()) < 2 {
+		return nil
+	}
+	return c.await(ctx, c.promote)
+}
