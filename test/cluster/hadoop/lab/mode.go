@@ -77,7 +77,13 @@ var modes = map[string]Mode{
 			// With the usual three hours it would do so at once, and prolong no others.
 			"yarn.resourcemanager.system-credentials.valid-time-remaining": "1000",
 		}),
-		Capacity:   map[string]string{"root.queues": "default", "root.default.capacity": "100"},
+		Capacity: map[string]string{
+			"root.queues":                          "default",
+			"root.acl_submit_applications":         " ",
+			"root.acl_administer_queue":            " ",
+			"root.default.capacity":                "100",
+			"root.default.acl_submit_applications": "*",
+		},
 		Protection: "integrity",
 	},
 	"fair": {
