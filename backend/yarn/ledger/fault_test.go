@@ -10,16 +10,6 @@ import (
 	"github.com/muster-project/muster/event"
 )
 
-// lost is the end of a container on a node, as the resource manager tells it.
-func (w *world) fails(t *testing.T, exit int, text string) (node string) {
-	t.Helper()
-	id := w.running(t)
-	node = w.book.boxes[id].slot.Node
-	w.end(w.there[id], exit, text)
-	w.beat()
-	return node
-}
-
 func TestWhichEndsBlameTheNodeAndNotTheJob(t *testing.T) {
 	const lost = "Container released on a *lost* node"
 	for name, tc := range map[string]struct {
