@@ -110,7 +110,7 @@ func (e keyEntry) text() string {
 // refused explains a KDC's no, with what the keytab has to do with it.
 func (x *exchange) refused(e messages.KRBError, service string, keys *keytab, used keyEntry) error {
 	err := refusal(e, x.client.String(), service, "the KDC", x.now())
-	if p, ok := errors.AsType[*Problem](err); ok && keys != nil && p.Kind == ErrKeytab {
+	if p, ok := errors.AsType[*Problem](err); ok && keys != nil && errors.Is(p.Kind, ErrKeytab) {
 		p.Thing = keys.path
 		p.Cause = fmt.Errorf("%s: %w", used.text(), p.Cause)
 	}

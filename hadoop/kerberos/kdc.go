@@ -82,8 +82,8 @@ func (c *config) ask(ctx context.Context, realm string, message []byte) ([]byte,
 	for _, s := range servers {
 		b, err := s.ask(ctx, message)
 		if err == nil {
-			var e messages.KRBError
-			if e.Unmarshal(b) != nil {
+			e, refused := refusalIn(b)
+			if !refused {
 				return b, nil
 			}
 			if e.ErrorCode != errorcode.KRB_ERR_RESPONSE_TOO_BIG && e.ErrorCode != errorcode.KDC_ERR_SVC_UNAVAILABLE {
@@ -97,6 +97,13 @@ func (c *config) ask(ctx context.Context, realm string, message []byte) ([]byte,
 		}
 	}
 	return nil, away(errors.Join(all...))
+}
+
+// refusalIn tells whether an answer is a no.
+func refusalIn(answer []byte) (messages.KRBError, bool) {
+	var e messages.KRBError
+	err := e.Unmarshal(answer)
+	return e, err == nil
 }
 
 func (k kdc) ask(ctx context.Context, message []byte) ([]byte, error) {

@@ -2,6 +2,7 @@ package kerberos
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/jcmturner/gokrb5/v8/iana/nametype"
@@ -38,10 +39,8 @@ func parseName(s, realm string) (name, error) {
 	if out.realm == "" {
 		out.realm = realm
 	}
-	for _, p := range out.parts {
-		if p == "" {
-			return name{}, fmt.Errorf("%q: an empty part", s)
-		}
+	if slices.Contains(out.parts, "") {
+		return name{}, fmt.Errorf("%q: an empty part", s)
 	}
 	if out.realm == "" {
 		return name{}, fmt.Errorf("%q: no realm, and krb5.conf has no default_realm", s)

@@ -39,7 +39,7 @@ type Problem struct {
 
 func (p *Problem) Error() string {
 	s := p.Thing + ": "
-	if p.Kind == ErrKDC {
+	if errors.Is(p.Kind, ErrKDC) {
 		s += "no KDC could be asked"
 	} else {
 		s += p.Kind.Error()

@@ -48,14 +48,14 @@ func TestSecureServerRefuses(t *testing.T) {
 	client.Reset()
 	err = Explain(call())
 	p, ok := errors.AsType[*Problem](err)
-	if !ok || p.Kind != ErrService || !strings.Contains(p.Hint, "klist -kte") {
+	if !ok || !errors.Is(p.Kind, ErrService) || !strings.Contains(p.Hint, "klist -kte") {
 		t.Errorf("a ticket of another key: %v", err)
 	}
 	t.Log(err)
 	if err := call(); err != nil {
 		t.Errorf("the next try: %v", err)
 	}
-	if err := Explain(context.Canceled); err != context.Canceled {
+	if err := Explain(context.Canceled); !errors.Is(err, context.Canceled) || err.Error() != context.Canceled.Error() {
 		t.Errorf("another error becomes %v", err)
 	}
 }

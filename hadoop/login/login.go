@@ -124,7 +124,7 @@ func (l *Login) readTokens(o Options) error {
 
 // whoActs finds the short names of who proves it and of who acts.
 func (l *Login) whoActs(wanted string) error {
-	proven := ""
+	var proven string
 	switch {
 	case l.kerberos != nil:
 		var err error

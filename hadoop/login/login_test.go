@@ -2,6 +2,7 @@ package login
 
 import (
 	"errors"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -64,9 +65,7 @@ func secured(more map[string]string) *conf.Conf {
 		"dfs.namenode.kerberos.principal": "nn/_HOST@R.TEST", "yarn.resourcemanager.principal": "rm/_HOST@R.TEST",
 		"yarn.resourcemanager.hostname": "rm1.test", "hadoop.security.token.service.use_ip": "false",
 	}
-	for k, v := range more {
-		c[k] = v
-	}
+	maps.Copy(c, more)
 	return conf.New(c)
 }
 
