@@ -88,6 +88,8 @@ func special(v reflect.Value, n int64) bool {
 	switch p := v.Addr().Interface().(type) {
 	case *spec.Progress: // off or patterns, never both
 		*p = spec.Progress{Patterns: []string{fmt.Sprintf("(?P<text>%d)", n)}}
+	case *spec.People: // all or some, never both
+		*p = spec.People{Users: []string{fmt.Sprintf("user%d", n)}, Groups: []string{fmt.Sprintf("group%d", n)}}
 	case *time.Time:
 		*p = day.Add(time.Duration(n) * time.Second)
 	case *time.Duration:
