@@ -71,10 +71,7 @@ func waiting(t *testing.T, j *Journal, batch []event.Event) (acted []string, too
 // eachOnce says that each of the facts is in the journal exactly once, in its place.
 func eachOnce(t *testing.T, events []event.Event, acted []string) {
 	t.Helper()
-	var have []string
-	for _, w := range words(facts(events)) {
-		have = append(have, w)
-	}
+	have := words(facts(events))
 	if len(have) != len(acted) {
 		t.Errorf("%d facts, %d were acted on", len(have), len(acted))
 	}

@@ -430,8 +430,8 @@ func claim(n node, conn net.Conn) string {
 		return ""
 	}
 	_, rest, _ := bytes.Cut(wire.seen.Bytes(), []byte("username="))
-	i := bytes.Index(rest, []byte(`realm`))
-	user, err := n.Claimed(append([]byte("username="), rest[:i]...))
+	name, _, _ := bytes.Cut(rest, []byte("realm"))
+	user, err := n.Claimed(append([]byte("username="), name...))
 	if err != nil {
 		return fmt.Sprint(err)
 	}
