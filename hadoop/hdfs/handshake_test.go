@@ -209,29 +209,34 @@ func TestWhatIsAgreedProtectsBothWays(t *testing.T) {
 				_, err := io.Copy(theirs, theirs)
 				echoed <- err
 			}()
-			lengths := rapid.OneOf(rapid.IntRange(1, 200), rapid.SampledFrom([]int{4366, 4367, 9000})) // some need several pieces
+			echo := func(t interface{ Fatal(...any) }, length int) {
+				text := bytes.Repeat([]byte("not to be seen "), length)
+				wire.seen.Reset()
+				sent := make(chan error, 1)
+				go func() {
+					_, err := ours.Write(text)
+					sent <- err
+				}()
+				got := make([]byte, len(text))
+				_, err := io.ReadFull(ours, got)
+				if err := errors.Join(err, <-sent); err != nil {
+					t.Fatal(err)
+				}
+				if !bytes.Equal(got, text) {
+					t.Fatal("what comes back is not what went")
+				}
+				if tc.hidden == bytes.Contains(wire.seen.Bytes(), []byte("not to be seen")) {
+					t.Fatal("whether it can be seen on the wire is not as agreed")
+				}
+			}
 			rapid.Check(t, func(t *rapid.T) {
 				for range rapid.IntRange(1, 3).Draw(t, "pieces") {
-					text := bytes.Repeat([]byte("not to be seen "), lengths.Draw(t, "length"))
-					wire.seen.Reset()
-					sent := make(chan error, 1)
-					go func() {
-						_, err := ours.Write(text)
-						sent <- err
-					}()
-					got := make([]byte, len(text))
-					_, err := io.ReadFull(ours, got)
-					if err := errors.Join(err, <-sent); err != nil {
-						t.Fatal(err)
-					}
-					if !bytes.Equal(got, text) {
-						t.Fatal("what comes back is not what went")
-					}
-					if tc.hidden == bytes.Contains(wire.seen.Bytes(), []byte("not to be seen")) {
-						t.Fatalf("hidden: %v is wanted", tc.hidden)
-					}
+					echo(t, rapid.IntRange(1, 100).Draw(t, "length"))
 				}
 			})
+			for _, length := range []int{4366, 4367, 9000} { // one wrapped piece, and several
+				echo(t, length)
+			}
 			_ = ours.Close()
 			<-echoed
 		})
