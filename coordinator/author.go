@@ -30,8 +30,6 @@ func (k *coordinator) admit(ctx context.Context, file fs.FileInfo, m *api.Mail) 
 		m.Requeue.By = author
 	case m.Signal != nil:
 		m.Signal.By = author
-	case m.Requeue != nil:
-		m.Requeue.By = author
 	}
 	return k.may(ctx, author)
 }
