@@ -16,7 +16,7 @@ import (
 )
 
 // newWorldHere is a user's world on whatever cluster there is: with a ticket where
-// one is needed. Tests that use it are called TestSecure…, because only that mode
+// one is needed, in an environment of its own, since a test may have several. Tests that use it are called TestSecure…, because only that mode
 // of make test has what they need; a cluster of mode preempt has it, too.
 func newWorldHere(t *testing.T, user string) *world {
 	t.Helper()
@@ -24,10 +24,12 @@ func newWorldHere(t *testing.T, user string) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if krb5, _ := c.Kerberos(); krb5 != "" {
-		return newSecureWorld(t, user)
+	if krb5, _ := c.Kerberos(); krb5 == "" {
+		return newWorldOf(t, user)
 	}
-	return newWorldOf(t, user)
+	w := newPerson(t, user)
+	w.kinit(user, 0)
+	return w
 }
 
 // facts are the events of a job.
