@@ -46,8 +46,8 @@ type kind struct {
 	// why says at which moments it cannot be, and why.
 	why   map[string]string
 	ha    bool             // needs two ResourceManagers and NameNodes, and short keys
-	ready func(j *journey) // what is waited for before the moment
-	// hurts is the moment for the short form.
+	ready func(j *journey) // what is waited for before a moment that is held open
+	// hurts is the moment for the short form, which has time for two jobs.
 	hurts string
 }
 
@@ -68,12 +68,12 @@ var kinds = []kind{
 	{name: "NodeManager", strike: (*journey).killNodeManager, hurts: rollCall},
 	{name: "node of a task", strike: (*journey).loseNode, ends: true, hurts: gathering},
 	{name: "ResourceManager", strike: (*journey).killResourceManager, hurts: gathering},
-	{name: "ResourceManager fails over", strike: (*journey).failOverResourceManager, ha: true, hurts: ending},
+	{name: "ResourceManager fails over", strike: (*journey).failOverResourceManager, ha: true, hurts: training},
 	{name: "NameNode", strike: (*journey).killNameNode, hurts: ending},
-	{name: "NameNode fails over", strike: (*journey).failOverNameNode, ha: true, hurts: saving},
+	{name: "NameNode fails over", strike: (*journey).failOverNameNode, ha: true, hurts: training},
 	{name: "DataNode in a write", strike: (*journey).killDataNode, hurts: stopping},
 	{name: "keys rolled", strike: (*journey).rollKeys, ready: (*journey).nearRoll, ha: true, hurts: training},
-	{name: "client and server", strike: (*journey).killClient, hurts: stopping},
+	{name: "client and server", strike: (*journey).killClient, hurts: training},
 }
 
 // fault is one kind at one moment.

@@ -158,7 +158,7 @@ func (j *journey) at(moment string) bool {
 func (j *journey) pass(moment string, faults []fault) {
 	t := j.t
 	for _, f := range faults {
-		if f.kind.ready != nil {
+		if f.kind.ready != nil && moment != training {
 			f.kind.ready(j)
 		}
 	}
