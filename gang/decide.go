@@ -15,7 +15,7 @@ func Decide(s State, in Snapshot, now time.Time) (State, Decision) {
 	d.sight = d.judge(in.App, in.View, in.Times, now)
 	d.held = count(in.Held)
 	d.decide()
-	d.out.Ticket = !d.out.Complete && d.out.Refuse == nil && d.out.Aside == nil
+	d.out.Ticket = !d.out.Complete && !d.out.Yield && d.out.Refuse == nil && d.out.Aside == nil
 	d.out.Look = d.nextLook()
 	return d.State, d.out
 }
@@ -55,6 +55,9 @@ func (d *decider) decide() {
 	}
 	d.blind = attempt{}
 	rivals := d.sight.rivals()
+	if d.yields(rivals) {
+		return
+	}
 	if len(rivals) == 0 || d.sight.self.before(rivals[0]) {
 		d.head = d.head.see(d.in.App, d.now)
 		d.try, d.last = attempt{}, watched{}

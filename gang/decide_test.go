@@ -62,6 +62,11 @@ func TestOneMoment(t *testing.T) {
 	unseen := moment(slots("w", "1"))
 	unseen.View.Applications = nil
 
+	preempted := func(ago time.Duration, in gang.Snapshot) gang.Snapshot {
+		in.Preempted = epoch.Add(-ago)
+		return in
+	}
+
 	for name, c := range map[string]struct {
 		in       gang.Snapshot
 		ask      int
@@ -74,6 +79,10 @@ func TestOneMoment(t *testing.T) {
 		"second":                           {moment(slots("w", "1"), older), 0, "1", false, "behind"},
 		"a higher priority is first":       {moment(slots("w", "1"), important), 0, "1", false, "behind"},
 		"a complete gang is nobody's head": {moment(slots("w", "1"), done), 1, "", false, "gathering"},
+		"preempted for a younger one":      {preempted(time.Second, moment(slots("w", "1"), younger)), 0, "1", false, "yields"},
+		"preempted, others are complete":   {preempted(time.Second, moment(slots("w", "1"), done)), 1, "", false, "gathering"},
+		"preempted, and not looked since":  {preempted(0, moment(slots("w", "1"))), 0, "1", false, "yields"},
+		"preempted long ago":               {preempted(time.Hour, moment(slots("w", "1"), younger)), 1, "", false, "gathering"},
 		"another partition":                {moment(slots("w", "1"), elsewhere), 1, "", false, "gathering"},
 		"no master runs":                   {moment(slots("w", "1"), dead), 1, "", false, "gathering"},
 		"hidden, no ticket":                {moment(slots("w", "1"), hidden), 1, "", false, "gathering"},

@@ -20,6 +20,7 @@ const (
 	CodeUserLimit   Code = "user_limit"   // more than one user may have
 	CodeNoNode      Code = "no_node"      // the partition has no node
 	CodeBehind      Code = "behind"       // another gang is first
+	CodeYields      Code = "yields"       // it was preempted for another gang
 	CodeGathering   Code = "gathering"    // first, and holds so many
 	CodeTrying      Code = "trying"       // backfill
 	CodeReplacing   Code = "replacing"    // complete, with lost slots

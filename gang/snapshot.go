@@ -57,7 +57,10 @@ type Snapshot struct {
 	Launched time.Time
 	View     View // of the newest look-up; zero before the first
 	Need     []Class
-	Held     []Slot // for Need; more than asked and late ones too
+	// Preempted is when the resource manager took for others what this gang had; zero if
+	// it did not. Its place is then theirs for a while: see rule R6.
+	Preempted time.Time
+	Held      []Slot // for Need; more than asked and late ones too
 	// Kept is what the job has beside Need: the master's own container and tasks
 	// of earlier stages.
 	Kept   []Holding
@@ -94,6 +97,10 @@ type Decision struct {
 	Aside *Aside
 	// Refuse, if not nil, says that the gang can never be complete.
 	Refuse *Reason
+	// Yield says that this gang leaves the order to those for whom it was preempted:
+	// it asks for nothing, and the progress that the resource manager is told is more
+	// than 0 although it is not complete.
+	Yield bool
 	// Waiting are the reasons why the gang is not complete, the most important first.
 	Waiting []Reason
 	// Look is when the next look-up is due. Ticket says that the own ticket file

@@ -118,6 +118,9 @@ func (l *Ledger) end(b *box, s Status, now time.Time) {
 	delete(l.drops, id)
 	l.grown = true
 	v := l.judge(b, s)
+	if v.class == event.ClassPreempted || b.warned == byScheduler {
+		l.took = now
+	}
 	if !b.released {
 		switch {
 		case v.node == ill, b.phase == starting && !b.known && s.Exit == exitInvalid:

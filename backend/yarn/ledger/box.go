@@ -123,6 +123,9 @@ func (l *Ledger) Release(slots []string, atOnce bool, now time.Time) {
 			continue
 		}
 		b.released, b.killAt, b.pace = true, end, 0
+		if b.warned == byScheduler {
+			l.took = now
+		}
 		if !b.ever && !b.known {
 			l.drop(b)
 		}

@@ -41,6 +41,7 @@ func (l *Ledger) decide(now time.Time) {
 		l.Rule.Next()
 	}
 	d := l.Rule.Decide(l.snapshot(q), now)
+	q.yields = d.Yield
 	l.look, l.ticket = d.Look, d.Ticket
 	for _, id := range d.Release {
 		if b := l.boxes[id]; b != nil && b.phase == held {
@@ -131,7 +132,8 @@ func (l *Ledger) RefuseAll(why string) {
 // snapshot is what the rule is shown of a request.
 func (l *Ledger) snapshot(q *request) gang.Snapshot {
 	s := gang.Snapshot{App: l.App, View: l.sight.view, Need: l.classes(q), Kept: []gang.Holding{l.Master},
-		Nodes: l.sight.now(), Shares: l.sight.shares, Headroom: l.sight.headroom, Chance: l.sight.chance, Times: l.Gang}
+		Nodes: l.sight.now(), Shares: l.sight.shares, Headroom: l.sight.headroom, Chance: l.sight.chance, Times: l.Gang,
+		Preempted: l.preempted(q)}
 	needed := func(role string) bool {
 		return slices.ContainsFunc(s.Need, func(c gang.Class) bool { return c.Name == role })
 	}

@@ -82,6 +82,7 @@ type Ledger struct {
 	nodes    map[string]node // those that are not well
 	sight    sight
 	events   []backend.Event
+	took     time.Time   // when the scheduler last took, or was given, a container for others
 	stage    int         // highest stage whose gang was complete; -1 for none
 	closed   bool        // nothing is wanted any more
 	aside    *gang.Aside // was told
@@ -151,7 +152,7 @@ func (l *Ledger) Gathering() bool {
 		return true
 	}
 	for _, r := range l.requests {
-		if !r.complete && !r.replace && !r.refused {
+		if !r.complete && !r.replace && !r.refused && !r.yields {
 			return true
 		}
 	}

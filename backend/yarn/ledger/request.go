@@ -24,6 +24,7 @@ type request struct {
 	settled  bool                      // its executors are being started: what comes later is not wanted
 	refused  bool
 	replace  bool // for lost slots of a gang that was complete
+	yields   bool // it leaves the order to those for whom the gang was preempted
 	stage    int
 	since    time.Time
 	said     []string
@@ -52,6 +53,7 @@ func (l *Ledger) Request(r backend.Request, now time.Time) {
 	q.replace = q.stage <= l.stage && l.stands()
 	if !q.replace && l.stage >= 0 {
 		l.Rule.Next()
+		q.yields = !l.preempted(q).IsZero() // before any beat says that it gathers
 	}
 	l.requests = append(l.requests, q)
 	slices.SortFunc(l.requests, func(a, b *request) int { return cmp.Compare(a.Number, b.Number) })
@@ -59,6 +61,15 @@ func (l *Ledger) Request(r backend.Request, now time.Time) {
 	if why := l.tooLarge(q); why != "" {
 		l.refuse(q, why)
 	}
+}
+
+// preempted is when the scheduler took what the request is to bring back; zero for
+// the first gang of a stage.
+func (l *Ledger) preempted(q *request) time.Time {
+	if q.stage > l.stage {
+		return time.Time{}
+	}
+	return l.took
 }
 
 // need is 0 for the tasks that a role cannot do without.

@@ -176,6 +176,61 @@ func TestACompleteGangThatLostAllWaitsItsTurn(t *testing.T) {
 	}
 }
 
+// With its old ticket it would be first again, and those for whom it was preempted
+// would give back what they have: until it is preempted anew, and so on.
+func TestAPreemptedGangLeavesItsPlaceToThoseForWhom(t *testing.T) {
+	younger := []gang.Application{{ID: "application_1_0009", User: "v", State: gang.Running, Visible: true}}
+	for name, lose := range map[string]func(w *world, ids []string){
+		"killed": func(w *world, ids []string) {
+			for _, id := range ids {
+				w.end(w.there[id], exitPreempted, "Container preempted by scheduler")
+			}
+			w.beat()
+		},
+		"made room in time": func(w *world, ids []string) {
+			w.book.Answer(Beat{}, Answer{Preempt: ids}, w.now)
+			w.release(false, ids...)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(2, roleOf("worker", 2, 2, 0))
+			w.request(1, 2, "worker/0", "worker/1")
+			w.settle()
+			lose(w, w.alive())
+			w.request(2, 2, "worker/0", "worker/1")
+			for _, id := range w.alive() { // what was given back ends
+				w.end(w.there[id], 0, "")
+			}
+			younger[0].Launched = w.now.Add(-time.Second)
+			step := func() {
+				for range 3 {
+					w.beat()
+					w.schedule(2)
+				}
+			}
+			for when, look := range map[string]func(){"before it has looked": func() {}, "a younger gang gathers": func() { w.look(younger) }} {
+				if look(); w.book.Gathering() {
+					t.Errorf("%s: it gathers at once", when)
+				}
+				step()
+				if got := w.alive(); w.book.Gathering() || len(got) > 0 {
+					t.Errorf("%s: gathering %t, holds %v; it leaves both to others", when, w.book.Gathering(), got)
+				}
+			}
+			w.pass(time.Second)
+			w.look(nil)
+			w.conclude()
+			if !w.book.Gathering() {
+				t.Error("nobody else gathers, and it does not either")
+			}
+			step()
+			if got := w.alive(); len(got) != 2 {
+				t.Errorf("holds %v, want its two slots again", got)
+			}
+		})
+	}
+}
+
 func TestTheNextStageIsAGangOfItsOwn(t *testing.T) {
 	w := newWorld(2, roleOf("prepare", 1, 1, 0), roleOf("train", 2, 2, 1))
 	w.request(1, 1, "prepare/0")
