@@ -16,6 +16,7 @@ import (
 const (
 	keyAuth       = "hadoop.security.authentication"
 	keyProtection = "hadoop.rpc.protection"
+	keyData       = "dfs.data.transfer.protection"
 	// Whose services they are.
 	keyNNPrincipal = "dfs.namenode.kerberos.principal"
 )
@@ -63,6 +64,8 @@ func denied(err error, c *conf.Conf, user string) error {
 		return kerberos.Explain(err)
 	case errors.Is(err, rpc.ErrNoMethod), strings.Contains(text, "SIMPLE authentication is not enabled"):
 		return hint(err, "%s, but the cluster wants Kerberos: copy the site files of a machine of the cluster", says(c, keyAuth, "simple"))
+	case errors.Is(err, sasl.ErrProtection) && strings.Contains(text, "datanode "):
+		return hint(err, "%s, and the DataNode has another: copy the site files of a machine of the cluster", says(c, keyData, "no protection"))
 	case errors.Is(err, sasl.ErrProtection), strings.Contains(text, "No common protection layer"):
 		return hint(err, "%s, and the server has another: copy the site files of a machine of the cluster", says(c, keyProtection, "authentication"))
 	}

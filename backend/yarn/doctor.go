@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"net"
 	"path"
+	"slices"
 	"strings"
 	"time"
 
@@ -65,7 +66,8 @@ func (b *Backend) Diagnose(ctx context.Context) []backend.Diagnosis {
 // diagnosis collects what was looked at.
 type diagnosis struct {
 	*Backend
-	out []backend.Diagnosis
+	out     []backend.Diagnosis
+	webAway bool // the ResourceManager's web service was asked and told nothing
 }
 
 func (d *diagnosis) add(check, verdict, hint, format string, args ...any) {
@@ -89,10 +91,11 @@ func (d *diagnosis) failure(check string, err error) {
 func parted(err error) (text, hint string) {
 	var words, hints []string
 	for line := range strings.SplitSeq(err.Error(), "\n") {
-		if h, ok := strings.CutPrefix(strings.TrimSpace(line), "hint: "); ok {
+		line = strings.TrimSpace(line)
+		if h, ok := strings.CutPrefix(line, "hint: "); !ok {
+			words = append(words, line)
+		} else if !slices.Contains(hints, h) {
 			hints = append(hints, h)
-		} else {
-			words = append(words, strings.TrimSpace(line))
 		}
 	}
 	return strings.Join(words, "; "), strings.Join(hints, "; ")
@@ -248,8 +251,8 @@ func (d *diagnosis) directory(ctx context.Context) {
 		err = d.fs.Remove(ctx, name)
 	}
 	if err != nil {
-		text, hint, _ := strings.Cut(err.Error(), "\n")
-		hint = strings.TrimPrefix(hint, "hint: ")
+		text, _, _ := strings.Cut(err.Error(), "\n") // closing the file fails as writing it does
+		_, hint := parted(d.refusal(err))
 		if hint == "" {
 			hint = "jobs of yours lie there; native.yarn.dir names another directory"
 			switch {
@@ -293,7 +296,8 @@ func (d *diagnosis) skew(whose string, ahead time.Duration) {
 func (d *diagnosis) clock(ctx context.Context) {
 	info, err := d.web.Info(ctx)
 	if err != nil {
-		d.warn("web", "without it less can be refused and explained", "it takes connections but gives no answer: %v", innermost(err))
+		d.webAway = true
+		d.turnedAway("web", verdictWarning, hint(err, "without it less can be refused and explained"))
 		return
 	}
 	d.ok("version", "Hadoop %s", info.Version)

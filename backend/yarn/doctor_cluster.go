@@ -96,6 +96,9 @@ func (d *diagnosis) queues(ctx context.Context) {
 
 // running looks at what the resource manager was started with.
 func (d *diagnosis) running(ctx context.Context) {
+	if d.webAway {
+		return
+	}
 	running, err := d.web.Conf(ctx)
 	if err != nil {
 		d.warn("web", "", "the configuration of the resource manager cannot be read: %v", innermost(err))

@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"time"
 
 	"github.com/muster-project/muster/hadoop/kerberos"
 	"github.com/muster-project/muster/hadoop/login"
 	"github.com/muster-project/muster/hadoop/rpc"
+	hadoop "github.com/muster-project/muster/hadoop/yarn"
 )
 
 // soon is when a ticket's end is near enough to be told as a warning.
@@ -105,9 +107,18 @@ func (d *diagnosis) admitted(ctx context.Context, reached map[string]bool) {
 // turnedAway tells what a service that takes connections says instead of an answer.
 func (d *diagnosis) turnedAway(name, verdict string, err error) {
 	what := "it does not let us in"
-	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, rpc.ErrConnect) {
+	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, rpc.ErrConnect) || name == "web" && !unproven(err) {
 		what = "it takes connections but gives no answer"
 	}
 	text, hint := parted(d.refusal(err))
 	d.add(name, verdict, hint, "%s: %s", what, text)
+}
+
+// unproven tells that a web service answered, or was left alone, because of who calls.
+func unproven(err error) bool {
+	if _, ok := errors.AsType[*kerberos.Problem](err); ok {
+		return true
+	}
+	r, ok := errors.AsType[*hadoop.Refusal](err)
+	return ok && (r.Status == http.StatusUnauthorized || r.Status == http.StatusForbidden)
 }

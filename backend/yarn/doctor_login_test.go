@@ -2,7 +2,10 @@ package yarn
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io"
+	"net/url"
 	"testing"
 	"time"
 
@@ -13,6 +16,7 @@ import (
 	"github.com/muster-project/muster/hadoop/kerberos"
 	"github.com/muster-project/muster/hadoop/login"
 	"github.com/muster-project/muster/hadoop/rpc"
+	hadoop "github.com/muster-project/muster/hadoop/yarn"
 )
 
 // What proves who we are is told: whose, from where, how long, and for whom.
@@ -67,6 +71,7 @@ func TestDoctorTurnedAway(t *testing.T) {
 		err        error
 		text, hint string
 	}{
+		"twice the same": {errors.Join(skew, skew), "it does not let us in: alice@LAB.TEST: the clocks differ by too much; alice@LAB.TEST: the clocks differ by too much", skew.Hint},
 		"clock": {fmt.Errorf("getClusterNodes at rm:8032: authentication: %w", skew),
 			"it does not let us in: getClusterNodes at rm:8032: authentication: alice@LAB.TEST: the clocks differ by too much", skew.Hint},
 		"silence": {fmt.Errorf("getFileInfo at nn:8020: %w", context.DeadlineExceeded),
@@ -79,6 +84,22 @@ func TestDoctorTurnedAway(t *testing.T) {
 		want := backend.Diagnosis{Check: "resourcemanager", Verdict: "failed", Text: tc.text, Hint: tc.hint}
 		if diff := cmp.Diff([]backend.Diagnosis{want}, d.out); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
+// A web service that wants another proof is told apart from one that is silent.
+func TestDoctorTurnedAwayByTheWeb(t *testing.T) {
+	for want, err := range map[string]error{
+		"it does not let us in: http://rm:8088/info: status 401":                                &hadoop.Refusal{URL: "http://rm:8088/info", Status: 401},
+		"it does not let us in: 10.0.0.1: the service's principal is not what it should be":     &kerberos.Problem{Thing: "10.0.0.1", Kind: kerberos.ErrService},
+		"it takes connections but gives no answer: http://rm:8088/info: status 500":             &hadoop.Refusal{URL: "http://rm:8088/info", Status: 500},
+		"it takes connections but gives no answer: Get \"http://rm:8088/info\": unexpected EOF": &url.Error{Op: "Get", URL: "http://rm:8088/info", Err: io.ErrUnexpectedEOF},
+	} {
+		d := &diagnosis{Backend: New(Config{Conf: conf.New(nil)})}
+		d.turnedAway("web", verdictWarning, err)
+		if d.out[0].Text != want {
+			t.Errorf("%q, want %q", d.out[0].Text, want)
 		}
 	}
 }

@@ -143,7 +143,7 @@ func (k *keytab) owner(principal, realm string) (name, error) {
 	}
 	want, err := parseName(principal, realm)
 	if err != nil {
-		return name{}, &Problem{Thing: principal, Kind: ErrPrincipal, Cause: err}
+		return name{}, &Problem{Thing: principal, Kind: ErrPrincipal, Cause: err, Hint: nameHint}
 	}
 	for _, e := range k.entries {
 		if e.owner.equal(want) {

@@ -76,7 +76,7 @@ func open(s Source, now func() time.Time) (*Login, error) {
 	if s.Principal != "" {
 		want, err := parseName(s.Principal, conf.realm)
 		if err != nil {
-			return nil, &Problem{Thing: s.Principal, Kind: ErrPrincipal, Cause: err}
+			return nil, &Problem{Thing: s.Principal, Kind: ErrPrincipal, Cause: err, Hint: nameHint}
 		}
 		if !want.equal(c.owner) {
 			return nil, &Problem{Thing: c.path, Kind: ErrPrincipal, Cause: fmt.Errorf("its tickets are for %s, not %s", c.owner, want),

@@ -48,6 +48,9 @@ func parseName(s, realm string) (name, error) {
 	return out, nil
 }
 
+// nameHint is for names that cannot be read.
+const nameHint = "write it as NAME@REALM"
+
 var escape = strings.NewReplacer(`\`, `\\`, `/`, `\/`, `@`, `\@`)
 
 // short is the name without its realm.

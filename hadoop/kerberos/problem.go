@@ -83,6 +83,10 @@ func (p *Problem) judge(e messages.KRBError, client, service string, offset time
 		p.Kind, p.Hint = ErrKeytab, "the KDC has another key for "+client+": its password or key was changed after the keytab was made; get a new keytab"
 	case errorcode.KDC_ERR_S_PRINCIPAL_UNKNOWN, errorcode.KDC_ERR_SERVICE_NOTYET, errorcode.KDC_ERR_SERVICE_EXP, errorcode.KDC_ERR_SERVICE_REVOKED:
 		p.Thing, p.Kind = service, ErrService
+		if strings.HasPrefix(service, "krbtgt/") {
+			p.Hint = "the KDC knows no way to this realm: [domain_realm] of krb5.conf, or default_realm, puts the host of a service there"
+			return
+		}
 		p.Hint = "the KDC does not know this service: compare the host name with the one in the service's keytab (klist -kt); an address that is an alias or an IP address, or a wrong reverse name, gives a wrong _HOST"
 	case errorcode.KDC_ERR_ETYPE_NOSUPP:
 		p.Kind, p.Hint = ErrEtype, etypeHint

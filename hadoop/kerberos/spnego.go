@@ -164,10 +164,11 @@ func (t *transport) proven(c *securityContext, resp *http.Response) error {
 func (l *Login) negotiation(ctx context.Context, host string) (*securityContext, []byte, error) {
 	host = strings.ToLower(host)
 	if net.ParseIP(host) != nil {
-		var err error
-		if host, err = l.hostOf(ctx, host, ""); err != nil {
+		called, err := l.hostOf(ctx, host, "")
+		if err != nil {
 			return nil, nil, &Problem{Thing: host, Kind: ErrService, Cause: err, Hint: "call the server by its name"}
 		}
+		host = called
 	}
 	c, request, err := l.begin(ctx, name{parts: []string{"HTTP", host}, realm: l.realm(host)})
 	if err != nil {

@@ -194,3 +194,13 @@ func FuzzOpenNegotiation(f *testing.F) {
 		}
 	})
 }
+
+// An address without a name is told with what can be touched: the address.
+func TestTransportToAnAddress(t *testing.T) {
+	w := newWeb(t, hello)
+	_, _, err := get(browser(t, w.host), w.URL)
+	problem, ok := errors.AsType[*Problem](err)
+	if !ok || problem.Thing != "127.0.0.1" || !errors.Is(err, ErrService) {
+		t.Errorf("%v, want a problem of 127.0.0.1", err)
+	}
+}

@@ -112,7 +112,7 @@ func (l *Login) readTokens(o Options) error {
 	if path := o.Getenv(envTokens); l.tokens == nil && path != "" {
 		var err error
 		if l.tokens, err = token.Load(path); err != nil {
-			return fmt.Errorf("%s: %w", envTokens, err)
+			return fmt.Errorf("%s: %w\nhint: unset it, if a ticket or a keytab shall prove who you are", envTokens, err)
 		}
 		l.file = path
 	}
@@ -166,7 +166,20 @@ func (l *Login) short(principal string) (string, error) {
 			return name, nil
 		}
 	}
-	return "", fmt.Errorf("%w (%s)", err, cmp.Or(l.conf.Origin(keyRules), "default"))
+	err = fmt.Errorf("%w (%s)", err, cmp.Or(l.conf.Origin(keyRules), "default"))
+	if _, own, _ := strings.Cut(principal, "@"); l.kerberos != nil && own != realm {
+		err = fmt.Errorf("%w\nhint: %s", err, homeHint(realm, own))
+	}
+	return "", err
+}
+
+// homeHint says why the rule DEFAULT, which is most clusters' only one for people,
+// does not fit a principal of another realm.
+func homeHint(home, realm string) string {
+	if home == "" {
+		return "DEFAULT fits principals of the default realm, and krb5.conf has no default_realm; KRB5_CONFIG names it where it is not /etc/krb5.conf"
+	}
+	return "DEFAULT fits principals of " + home + ", the default_realm of krb5.conf, not those of " + realm
 }
 
 // User is the short name of who acts.

@@ -177,6 +177,12 @@ func TestNewRefuses(t *testing.T) {
 	if err := os.WriteFile(bad, []byte("nonsense"), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	homeless, elsewhere := h.path("homeless.conf"), h.path("elsewhere.conf")
+	for file, text := range map[string]string{homeless: "[libdefaults]\n", elsewhere: "[libdefaults]\n default_realm = OTHER.TEST\n"} {
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
 	one := &token.Credentials{Tokens: []token.Token{hdfsToken("alice", "nn1.test:8020")}}
 	for what, c := range map[string]struct {
 		set  map[string]string
@@ -191,9 +197,12 @@ func TestNewRefuses(t *testing.T) {
 		"another's keytab":      {nil, Options{Keytab: h.path("alice"), Principal: "bob"}, kerberos.ErrKeytab, "it holds alice@R.TEST"},
 		"a named cache":         {nil, Options{Cache: h.path("none"), Tokens: one}, kerberos.ErrNoTicket, h.path("none")},
 		"no rule fits":          {map[string]string{"hadoop.security.auth_to_local": "RULE:[2:$1]"}, Options{Keytab: h.path("alice")}, kerberos.ErrRule, "no rule fits (set)"},
+		"no default realm":      {nil, Options{Keytab: h.path("alice"), Getenv: h.env(map[string]string{"KRB5_CONFIG": homeless})}, kerberos.ErrRule, "krb5.conf has no default_realm"},
+		"another default realm": {nil, Options{Keytab: h.path("alice"), Getenv: h.env(map[string]string{"KRB5_CONFIG": elsewhere})}, kerberos.ErrRule, "\nhint: DEFAULT fits principals of OTHER.TEST, the default_realm of krb5.conf, not those of R.TEST"},
+		"a name without realm":  {nil, Options{Keytab: h.path("alice"), Principal: "alice", Getenv: h.env(map[string]string{"KRB5_CONFIG": homeless})}, kerberos.ErrPrincipal, "\nhint: write it as NAME@REALM"},
 		"rules are nonsense":    {map[string]string{"hadoop.security.auth_to_local": "NONSENSE"}, Options{Keytab: h.path("alice")}, kerberos.ErrRule, "NONSENSE"},
 		"a file that is none":   {nil, Options{Getenv: h.env(map[string]string{"HADOOP_TOKEN_FILE_LOCATION": bad})}, token.ErrFormat, "HADOOP_TOKEN_FILE_LOCATION: "},
-		"a file that is absent": {nil, Options{Getenv: h.env(map[string]string{"HADOOP_TOKEN_FILE_LOCATION": bad + "x"})}, os.ErrNotExist, "HADOOP_TOKEN_FILE_LOCATION: "},
+		"a file that is absent": {nil, Options{Getenv: h.env(map[string]string{"HADOOP_TOKEN_FILE_LOCATION": bad + "x"})}, os.ErrNotExist, "\nhint: unset it"},
 	} {
 		if c.o.Getenv == nil {
 			c.o.Getenv = h.env(nil)

@@ -70,7 +70,8 @@ func (l *Login) auth(key string, find func(context.Context) *token.Token) Auth {
 	return func(ctx context.Context) (rpc.Auth, error) {
 		a := rpc.Auth{Token: find(ctx), Fallback: l.fallback}
 		if l.kerberos == nil && a.Token == nil {
-			return a, fmt.Errorf("%s: %w: the tokens of %s are for other services", key, ErrNoProof, cmp.Or(l.file, "the caller"))
+			return a, fmt.Errorf("%s: %w: the tokens of %s are for other services\nhint: kinit, or a keytab; the tokens of a job's tasks are for file systems alone",
+				key, ErrNoProof, cmp.Or(l.file, "the caller"))
 		}
 		if l.kerberos == nil {
 			return a, nil
