@@ -45,6 +45,9 @@ func (d *decider) decide() {
 		d.finish() // it came together, by whatever right: complete gangs block nobody
 		return
 	}
+	if d.yields() {
+		return
+	}
 	if d.sight.blind != "" {
 		d.grope()
 		return
@@ -55,9 +58,6 @@ func (d *decider) decide() {
 	}
 	d.blind = attempt{}
 	rivals := d.sight.rivals()
-	if d.yields(rivals) {
-		return
-	}
 	if len(rivals) == 0 || d.sight.self.before(rivals[0]) {
 		d.head = d.head.see(d.in.App, d.now)
 		d.try, d.last = attempt{}, watched{}

@@ -67,6 +67,11 @@ func TestOneMoment(t *testing.T) {
 		return in
 	}
 
+	idle := preempted(time.Second, moment(slots("w", "1")))
+	idle.View.At = epoch.Add(-time.Hour) // it was complete, and looked at nobody
+	out := preempted(time.Second, moment(slots("w", "1"), younger))
+	out.View.Reports = false
+
 	for name, c := range map[string]struct {
 		in       gang.Snapshot
 		ask      int
@@ -82,6 +87,8 @@ func TestOneMoment(t *testing.T) {
 		"preempted for a younger one":      {preempted(time.Second, moment(slots("w", "1"), younger)), 0, "1", false, "yields"},
 		"preempted, others are complete":   {preempted(time.Second, moment(slots("w", "1"), done)), 1, "", false, "gathering"},
 		"preempted, and not looked since":  {preempted(0, moment(slots("w", "1"))), 0, "1", false, "yields"},
+		"preempted, and the view is old":   {idle, 0, "1", false, "yields"},
+		"preempted, and blind":             {out, 1, "", false, "blind"},
 		"preempted long ago":               {preempted(time.Hour, moment(slots("w", "1"), younger)), 1, "", false, "gathering"},
 		"another partition":                {moment(slots("w", "1"), elsewhere), 1, "", false, "gathering"},
 		"no master runs":                   {moment(slots("w", "1"), dead), 1, "", false, "gathering"},
