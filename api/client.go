@@ -121,6 +121,29 @@ func (c *Client) Logs(ctx context.Context, id string, l Logs) (io.ReadCloser, er
 	return resp.Body, nil
 }
 
+// Lines streams what the tasks of a job printed, merged by time.
+func (c *Client) Lines(ctx context.Context, id string, l Lines) iter.Seq2[Line, error] {
+	q := url.Values{"stream": {l.Stream}, "grep": {l.Grep}, "tail": {strconv.Itoa(l.Tail)},
+		"incarnation": {strconv.Itoa(l.Incarnation)}, "follow": {strconv.FormatBool(l.Follow)}}
+	for _, t := range l.Tasks {
+		q.Add("task", t.String())
+	}
+	if !l.Since.IsZero() {
+		q.Set("since", l.Since.Format(time.RFC3339Nano))
+	}
+	return func(yield func(Line, error) bool) {
+		for data, err := range c.lines(ctx, "GET", jobPath(id, "/lines?"+q.Encode()), nil) {
+			var line Line
+			if err == nil {
+				err = json.Unmarshal(data, &line)
+			}
+			if !yield(line, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
 // Stop asks a job to end. It may be repeated.
 func (c *Client) Stop(ctx context.Context, id string, s Stop) error {
 	return c.call(ctx, "POST", jobPath(id, "/stop"), s, nil)

@@ -21,8 +21,8 @@ type Hello struct {
 	UID     int    `json:"uid"`    // whose server it is
 	Shared  bool   `json:"shared"` // an administrator's, for all users
 	Node    string `json:"node"`
-	Jobs    int    `json:"jobs"` // not sealed yet
-	State   string `json:"state"`
+	Jobs    int    `json:"jobs"`  // not sealed yet
+	State   string `json:"state"` // directory with the jobs of whoever asks
 }
 
 // Job is a job as its journal tells it, and where it lies.
@@ -126,6 +126,28 @@ type Logs struct {
 	Since  time.Time
 	Tail   int // last lines; negative means all
 	Follow bool
+}
+
+// Lines says which of the lines that a job's tasks printed are wanted.
+type Lines struct {
+	Tasks       []plan.TaskID // empty: all
+	Stream      string        // "", "out" or "err"
+	Grep        string        // a regular expression
+	Since       time.Time
+	Tail        int // last lines of all tasks together; negative means all
+	Incarnation int // 0: all
+	Follow      bool
+}
+
+// Line is one of them. Whoever shows it makes it safe: the process that read it
+// has no more rights than the job's owner, who could say anything in its place.
+type Line struct {
+	At          time.Time   `json:"at"`
+	Task        plan.TaskID `json:"task"`
+	Incarnation int         `json:"incarnation"`
+	Proc        int         `json:"proc,omitempty"`
+	Stderr      bool        `json:"stderr,omitempty"`
+	Text        string      `json:"text"`
 }
 
 // Code is the kind of an error, so that nobody compares texts.

@@ -1,6 +1,8 @@
 package cli
 
 import (
+	"context"
+	"io"
 	"os"
 
 	"github.com/spf13/cobra"
@@ -53,4 +55,34 @@ func (e *Env) executorCommand() *cobra.Command {
 			return nil
 		},
 	}
+}
+
+// linesCommand prints what the tasks of a job printed, for the server of all
+// users, with the rights of the job's owner. It ends with its input at the latest.
+func (e *Env) linesCommand() *cobra.Command {
+	var dir string
+	f := logsFlags{data: true}
+	cmd := &cobra.Command{
+		Use: "lines --job DIR", Hidden: true, Args: count(0, 0, ""),
+		Short: "print the logs of one job as data (started by the server)",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			ctx, stop := e.until(cmd.Context())
+			defer stop()
+			ctx, cancel := context.WithCancel(ctx)
+			defer cancel()
+			go func() { // its read ends with the process
+				defer cancel()
+				_, _ = io.Copy(io.Discard, e.Stdin)
+			}()
+			j, err := openJob(dir)
+			if err != nil {
+				return err
+			}
+			return e.logs(ctx, j, f)
+		},
+	}
+	cmd.Flags().StringVar(&dir, "job", "", "the job's directory")
+	_ = cmd.MarkFlagRequired("job")
+	f.flags(cmd.Flags())
+	return cmd
 }

@@ -72,9 +72,8 @@ func (e *Env) jobRoots(ctx context.Context) ([]string, error) {
 		return nil, err
 	}
 	roots := []string{paths.Jobs()}
-	mine := func(state string) string { return filepath.Join(state, "users", strconv.Itoa(os.Getuid()), "jobs") }
 	if e.sharedServes() {
-		return append(roots, mine(sharedState)), nil
+		return append(roots, filepath.Join(sharedState, "users", strconv.Itoa(os.Getuid()), "jobs")), nil
 	}
 	if e.Getenv("MUSTER_SOCKET") == "" {
 		return roots, nil
@@ -84,7 +83,7 @@ func (e *Env) jobRoots(ctx context.Context) ([]string, error) {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()
 	if h, err := c.Hello(ctx); err == nil && h.Shared { // without a server there is nothing to ask
-		roots = append(roots, mine(h.State))
+		roots = append(roots, filepath.Join(h.State, "jobs"))
 	}
 	return roots, nil
 }

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"encoding/json"
 	"fmt"
 	"regexp"
 	"slices"
@@ -8,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/muster-project/muster/api"
 	"github.com/muster-project/muster/plan"
 )
 
@@ -94,6 +96,9 @@ func (p *painter) line(l *logLine) string {
 // print shows a line. Both streams may be one terminal, so neither overtakes the
 // other.
 func (l *logShow) print(line *logLine) error {
+	if l.data {
+		return json.NewEncoder(l.out).Encode(api.Line{At: line.At, Task: line.Task, Incarnation: line.Incarnation, Proc: line.Proc, Stderr: line.Stderr, Text: line.Text})
+	}
 	text := line.Text
 	if !l.plain {
 		text = l.painter.line(line)

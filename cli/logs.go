@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/muster-project/muster/event"
 	"github.com/muster-project/muster/plan"
@@ -26,6 +27,7 @@ type logsFlags struct {
 	stream      string
 	incarnation int
 	plain       bool
+	data        bool // as api.Line in JSON
 }
 
 func (e *Env) logsCommand() *cobra.Command {
@@ -51,7 +53,11 @@ func (e *Env) logsCommand() *cobra.Command {
 		},
 	}
 	e.atFlags(cmd)
-	s := cmd.Flags()
+	f.flags(cmd.Flags())
+	return cmd
+}
+
+func (f *logsFlags) flags(s *pflag.FlagSet) {
 	s.SortFlags = false
 	s.BoolVarP(&f.follow, "follow", "f", false, "go on until the job has ended")
 	s.StringVar(&f.since, "since", "", "lines from the last 10m, 2h, … or from a time such as 2026-11-30T18:00:00")
@@ -68,7 +74,6 @@ func (e *Env) logsCommand() *cobra.Command {
 		named(s.Lookup(name), what)
 	}
 	s.Lookup("tail").DefValue = ""
-	return cmd
 }
 
 // filter turns the flags into a filter, with all problems at once.
@@ -116,10 +121,6 @@ func sinceTime(text string, now time.Time) (time.Time, error) {
 }
 
 func (e *Env) logs(ctx context.Context, j job, f logsFlags) error {
-	if j.served != nil {
-		return faultf(exitRefused, "%s: what another user's job on this machine printed lies in %s's own files", j.ID, j.Plan.User).
-			hint("muster status and muster events show the rest; a job on a cluster shows its logs, too")
-	}
 	r, err := e.inspect(ctx, j)
 	if err != nil {
 		return err
@@ -128,11 +129,13 @@ func (e *Env) logs(ctx context.Context, j job, f logsFlags) error {
 	if err != nil {
 		return err
 	}
-	m, err := e.mirrorOf(j, f.follow)
-	if err != nil {
+	l := &logShow{env: e, job: j, merge: logMerge{filter: filter}, painter: newPainter(j.Plan, e.Color(e.Stdout)), plain: f.plain, data: f.data, out: bufio.NewWriterSize(e.Stdout, 64<<10)}
+	if j.served != nil {
+		return l.served(ctx, f)
+	}
+	if l.mirror, err = e.mirrorOf(j, f.follow); err != nil {
 		return err
 	}
-	l := &logShow{env: e, job: j, mirror: m, merge: logMerge{filter: filter}, painter: newPainter(j.Plan, e.Color(e.Stdout)), plain: f.plain, out: bufio.NewWriterSize(e.Stdout, 64<<10)}
 	defer l.merge.close()
 	if err := l.fetch(ctx, r); err != nil {
 		return err
@@ -150,10 +153,14 @@ func (e *Env) logs(ctx context.Context, j job, f logsFlags) error {
 	if f.follow && r.Ended.IsZero() {
 		return l.follow(ctx)
 	}
-	if len(l.merge.known) == 0 {
-		fmt.Fprintf(e.Stderr, "muster: %s: no task has started yet\n", j.ID)
+	if len(l.merge.known) == 0 && !f.data {
+		l.nothing()
 	}
 	return nil
+}
+
+func (l *logShow) nothing() {
+	fmt.Fprintf(l.env.Stderr, "muster: %s: no task has started yet\n", l.job.ID)
 }
 
 // logShow prints the logs of one job.
@@ -164,6 +171,7 @@ type logShow struct {
 	merge   logMerge
 	painter *painter
 	plain   bool
+	data    bool
 	out     *bufio.Writer // standard output: a write for each line takes longer than the line
 }
 

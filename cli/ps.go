@@ -3,6 +3,7 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 
@@ -11,14 +12,21 @@ import (
 
 func (e *Env) psCommand() *cobra.Command {
 	var out output
-	var all bool
+	var all, everybody bool
 	cmd := &cobra.Command{
 		Use: "ps", GroupID: "watch", Short: "list jobs",
-		Long:    "List the jobs that have not ended, newest first; with -a also those that have.",
+		Long: "List the jobs that have not ended, newest first; with -a also those that have. With --all-users also\n" +
+			"those of others on this machine's own server (muster serve --shared) that you may see.",
 		Example: "  muster ps\n  muster ps -a -o name\n  muster ps -o json",
 		Args:    count(0, 0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			jobs, listing := e.jobs(cmd.Context())
+			if everybody {
+				others, err := e.servedJobs(cmd.Context())
+				jobs = append(jobs, others...)
+				slices.SortFunc(jobs, newestFirst)
+				listing = errors.Join(listing, err)
+			}
 			if jobs == nil && listing != nil {
 				return listing
 			}
@@ -33,7 +41,7 @@ func (e *Env) psCommand() *cobra.Command {
 					reports = append(reports, r)
 				}
 			}
-			if err := e.list(&out, reports, all, len(jobs)); err != nil {
+			if err := e.list(&out, reports, all, everybody, len(jobs)); err != nil {
 				return err
 			}
 			return listing
@@ -41,11 +49,12 @@ func (e *Env) psCommand() *cobra.Command {
 	}
 	e.atFlags(cmd)
 	cmd.Flags().BoolVarP(&all, "all", "a", false, "also jobs that have ended")
+	cmd.Flags().BoolVar(&everybody, "all-users", false, "also jobs of others that you may see")
 	out.flag(cmd, "table", "wide", "json", "yaml", "name")
 	return cmd
 }
 
-func (e *Env) list(out *output, reports []*report, all bool, total int) error {
+func (e *Env) list(out *output, reports []*report, all, everybody bool, total int) error {
 	switch {
 	case out.data():
 		return out.write(e.Stdout, reports)
@@ -63,6 +72,9 @@ func (e *Env) list(out *output, reports []*report, all bool, total int) error {
 		return nil
 	}
 	head := []string{"JOB", "NAME", "STATE", "TASKS", "STATUS", "ELAPSED", "SUBMITTED"}
+	if everybody && out.format != "wide" {
+		head = append(head, "USER")
+	}
 	if out.format == "wide" {
 		head = append(head, "FRAMEWORK", "BACKEND", "USER", "EPOCH", "TERM", "PROGRESS", "ADDRESS", "WHY")
 	}
@@ -76,6 +88,9 @@ func (e *Env) list(out *output, reports []*report, all bool, total int) error {
 			why = r.Waiting[0]
 		}
 		row := []string{r.ID, dash(cut(r.Name, 30)), r.State, r.running(), status, span(r.elapsed()), r.Submitted.Local().Format(time.DateTime)}
+		if everybody && out.format != "wide" {
+			row = append(row, r.User)
+		}
 		if out.format == "wide" {
 			row = append(row, r.Framework, r.Backend, r.User, strconv.Itoa(r.Epoch), strconv.FormatInt(r.Term, 10), dash(r.percent()), dash(r.firstAddress()), dash(why))
 		}

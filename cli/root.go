@@ -22,7 +22,7 @@ func (e *Env) verbs() []*cobra.Command {
 		e.waitCommand(), e.stopCommand(), e.signalCommand(), e.requeueCommand(),
 		e.configCommand(), e.doctorCommand(), e.frameworksCommand(), e.serveCommand(),
 		e.versionCommand(), e.completionCommand(),
-		e.coordinatorCommand(), e.executorCommand(),
+		e.coordinatorCommand(), e.executorCommand(), e.linesCommand(),
 	}
 }
 

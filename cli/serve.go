@@ -90,7 +90,7 @@ func (e *Env) serve(ctx context.Context, o serveOptions) error {
 	}
 	err = server.Run(ctx, server.Config{Away: far,
 		State: paths.State, Socket: paths.Socket, Shared: o.shared, Idle: o.idle,
-		Coordinator: executor.Self("coordinator"), Serve: executor.Self("serve"),
+		Coordinator: executor.Self("coordinator"), Serve: executor.Self("serve"), Lines: executor.Self("lines"),
 		Version: version.String(), Machine: machine, Claims: claimDirs(paths),
 		SiteFile: paths.Site, Seal: seal, Log: log,
 	})

@@ -28,6 +28,10 @@ func asClient(args []string) error {
 		p := job(id, "digits", 1, one)
 		p.ACLs = spec.ACLs{View: spec.People{Users: []string{"63002"}}, Modify: spec.People{Groups: []string{"63104"}}}
 		out, err = c.Submit(ctx, backend.Submission{Plan: p, Dir: "/"})
+	case "submit-talking":
+		p := job(id, "talks", 1, one)
+		p.ACLs = spec.ACLs{View: spec.People{Users: []string{"63002"}}}
+		out, err = c.Submit(ctx, backend.Submission{Plan: p, Dir: "/"})
 	case "submit-crash":
 		out, err = c.Submit(ctx, backend.Submission{Plan: job(id, "crash", 1, one), Dir: "/"})
 	case "job":
@@ -45,6 +49,12 @@ func asClient(args []string) error {
 	case "requeue":
 		err = c.Requeue(ctx, id, api.Requeue{})
 	case "logs":
+		for _, e := range c.Lines(ctx, id, api.Lines{Tail: -1}) {
+			err = e
+		}
+		if err != nil {
+			return err
+		}
 		_, err = c.Logs(ctx, id, api.Logs{Task: plan.TaskID{Role: "worker"}, Stream: "out"})
 	case "slots":
 		for _, e := range c.Slots(ctx, api.SlotRequest{Job: id, Number: 1}) {

@@ -23,6 +23,9 @@ type Config struct {
 	// Coordinator is the command line that runs a job, before "--job DIR", and
 	// "--seal REASON" where a job of another user has to be ended.
 	Coordinator []string
+	// Lines is the command line that prints what a job's tasks printed, before
+	// "--job DIR" and the flags of getLines; it ends with its input.
+	Lines []string
 	// Serve is the command line that starts this server again; coordinators are
 	// told of it. Empty: they only wait for it.
 	Serve   []string

@@ -27,6 +27,7 @@ func (s *Server) handler() http.Handler {
 		"GET /v1/jobs/{id}":                     s.getJob,
 		"GET /v1/jobs/{id}/events":              s.getEvents,
 		"GET /v1/jobs/{id}/logs":                s.getLogs,
+		"GET /v1/jobs/{id}/lines":               s.getLines,
 		"POST /v1/jobs/{id}/stop":               s.postStop,
 		"POST /v1/jobs/{id}/signal":             s.postSignal,
 		"POST /v1/jobs/{id}/requeue":            s.postRequeue,

@@ -26,7 +26,7 @@ func (s *Server) getLogs(w http.ResponseWriter, r *http.Request, p Person) error
 	}
 	if j.owner.UID != s.self.UID {
 		// Root opens no file below a directory that a user can rearrange.
-		return api.Errorf(api.CodeRefused, "%s: this server reads no logs of others", j.id).WithHint("they are in %s", filepath.Join(j.dir(), "tasks"))
+		return api.Errorf(api.CodeRefused, "%s: this server opens no log of others itself", j.id).WithHint("muster logs %s shows them to those who may see the job", j.id)
 	}
 	q := r.URL.Query()
 	path, err := s.logPath(j, q.Get("task"), q.Get("proc"), q.Get("stream"))

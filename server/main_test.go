@@ -19,8 +19,11 @@ import (
 	"github.com/muster-project/muster/api"
 	"github.com/muster-project/muster/backend"
 	"github.com/muster-project/muster/backend/local"
+	"github.com/muster-project/muster/cli"
 	"github.com/muster-project/muster/event"
 	"github.com/muster-project/muster/history"
+	"github.com/muster-project/muster/plan"
+	"github.com/muster-project/muster/process/capture"
 	"github.com/muster-project/muster/server"
 	"github.com/muster-project/muster/session"
 	storage "github.com/muster-project/muster/storage/local"
@@ -46,6 +49,7 @@ var others = map[string]func([]string) error{
 	"as-server":      asServer,
 	"as-client":      asClient,
 	"as-holder":      asHolder,
+	"as-muster":      asMuster,
 }
 
 // self is a process of these tests. The kernel finds the binary also for users
@@ -92,12 +96,34 @@ func asCoordinator(args []string) error {
 			return err
 		}
 	}
+	if sub.Plan.Name == "talks" {
+		if err := talk(ctx, dir, j); err != nil {
+			return err
+		}
+	}
 	stop := awaitStop(dir)
 	if stop == nil {
 		return nil
 	}
 	text := "stopped by " + stop.By
 	return j.Append(ctx, []event.Event{{At: time.Now(), Body: &event.JobFinished{Outcome: event.Outcome{State: event.Stopped, Text: text}}}})
+}
+
+// talk is what a task that says a little leaves behind.
+func talk(ctx context.Context, dir string, j *history.Journal) error {
+	logs := filepath.Join(dir, "tasks", "worker-0", "1", "logs")
+	if err := os.MkdirAll(logs, 0o700); err != nil {
+		return err
+	}
+	for name, text := range map[string]string{"0.out": "loss 0.5\n", "0.err": "careful\x1b]0;evil\a\n"} {
+		w, err := capture.Create(filepath.Join(logs, name), 1<<20, 1)
+		if err != nil {
+			return err
+		}
+		w.Store([]byte(text))
+		w.Close()
+	}
+	return j.Append(ctx, []event.Event{{At: time.Now(), Body: &event.TaskStarted{Task: plan.TaskID{Role: "worker"}, Incarnation: 1}}})
 }
 
 func hasPlan(events []event.Event) bool {
@@ -204,9 +230,19 @@ func config(state, claims string, log *slog.Logger) server.Config {
 	return server.Config{
 		State: state, Coordinator: self("as-coordinator"), Version: "test", Claims: []string{claims}, Log: log,
 		Machine: local.Settings{CPUs: 8, Memory: 8 << 30, GPUs: &none},
-		Seal:    seal,
+		Seal:    seal, Lines: self("as-muster", "lines"),
 		Backoff: func(int) time.Duration { return 10 * time.Millisecond }, Attempts: 3,
 	}
+}
+
+// asMuster is the command line itself.
+func asMuster(args []string) error {
+	status := cli.Run(cli.Env{Args: append([]string{"muster"}, args...), Environ: os.Environ(), Dir: "/",
+		Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Signals: cli.Notify(), Now: time.Now})
+	if status != 0 {
+		os.Exit(status)
+	}
+	return nil
 }
 
 // asServer serves STATE CLAIMS IDLE SHARED, and with SOCKET on a small disk of

@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/muster-project/muster/api"
@@ -26,6 +27,7 @@ type Server struct {
 	engine *local.Engine
 
 	submitting sync.Mutex // one submission is stored at a time
+	readers    atomic.Int32
 	owned      sync.WaitGroup
 	life       context.Context // of everything the server started
 	end        context.CancelFunc

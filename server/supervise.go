@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"slices"
 	"syscall"
 	"time"
 
@@ -209,10 +210,15 @@ func (s *Server) command(j *job, more ...string) (*exec.Cmd, error) {
 	if err != nil {
 		return nil, unwritable(j.dir(), err)
 	}
-	argv := append(append(append([]string{}, s.Coordinator...), "--job", j.dir()), more...)
-	cmd := exec.Command(argv[0], argv[1:]...)
-	cmd.Dir = j.dir()
+	cmd := s.ownersProcess(context.Background(), j, append(append(slices.Clone(s.Coordinator), "--job", j.dir()), more...))
 	cmd.Stdout, cmd.Stderr = log, log
+	return cmd, nil
+}
+
+// ownersProcess is a process in a job's directory, with the rights of the job's owner.
+func (s *Server) ownersProcess(ctx context.Context, j *job, argv []string) *exec.Cmd {
+	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
+	cmd.Dir = j.dir()
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	if s.Shared && j.owner.UID != s.self.UID {
 		cmd.SysProcAttr.Credential = &syscall.Credential{Uid: uint32(j.owner.UID), Gid: uint32(j.owner.GID), Groups: j.owner.Groups}
@@ -220,5 +226,5 @@ func (s *Server) command(j *job, more ...string) (*exec.Cmd, error) {
 		cmd.Env = []string{"PATH=/usr/local/bin:/usr/bin:/bin", "HOME=" + j.owner.Home,
 			"USER=" + j.owner.Name, "LOGNAME=" + j.owner.Name}
 	}
-	return cmd, nil
+	return cmd
 }
