@@ -25,7 +25,7 @@ type report struct {
 
 // tallies counts tasks by state, in the order of a task's life.
 func (r *report) tallies() []tally {
-	order := []string{"absent", "waiting", "granted", "called", "held", "running", "ready", "stopping", "succeeded", "failed", "stopped", "lost"}
+	order := []string{"absent", "waiting", "granted", "called", "held", "running", "ready", "stopping", "succeeded", "failed", "stopped", "lost", "preempted"}
 	n := map[string]int{}
 	for _, t := range r.Tasks {
 		n[t.State]++
@@ -104,6 +104,9 @@ func (r *report) text(e *Env, w io.Writer, wide bool) error {
 	if r.Restarts > 0 {
 		fmt.Fprintf(w, "restarts   %d\n", r.Restarts)
 	}
+	if r.Preempted > 0 {
+		fmt.Fprintf(w, "preempted  %d\n", r.Preempted)
+	}
 	if b := r.bar(); b != nil {
 		fmt.Fprintf(w, "progress   %s\n", b.line(30))
 	}
@@ -112,6 +115,9 @@ func (r *report) text(e *Env, w io.Writer, wide bool) error {
 	}
 	for _, reason := range r.Waiting {
 		fmt.Fprintf(w, "waits      %s\n", reason)
+	}
+	for _, l := range r.Leaving() {
+		fmt.Fprintf(w, "leaving    %s\n", leavingLine(l, e.Now()))
 	}
 	for _, warning := range r.Warnings {
 		fmt.Fprintf(w, "warning    %s\n", warning)
@@ -132,6 +138,18 @@ func (r *report) text(e *Env, w io.Writer, wide bool) error {
 		}
 	}
 	return nil
+}
+
+// leavingLine says when tasks lose their slots, and why.
+func leavingLine(l session.Leaving, now time.Time) string {
+	line := fmt.Sprintf("%s: told to make room until %s", taskList(l.Tasks), l.Deadline.Local().Format(time.TimeOnly))
+	if left := l.Deadline.Sub(now); left > 0 {
+		line += ", " + span(left) + " from now"
+	}
+	if l.Reason != "" {
+		line += ": " + printable([]byte(l.Reason))
+	}
+	return line
 }
 
 func (r *report) taskTable(w io.Writer, wide bool) error {

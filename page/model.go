@@ -17,12 +17,14 @@ import (
 // model is what the page says, ready to be read.
 type model struct {
 	session.View
-	Title   string
-	Live    bool // it is drawn again by itself
-	Elapsed string
-	Verdict []string
-	Rows    []row
-	Look    []session.Address
+	Title    string
+	Live     bool // it is drawn again by itself
+	Elapsed  string
+	Verdict  []string
+	Rows     []row
+	Look     []session.Address
+	Leave    []session.Leaving
+	Warnings []string
 }
 
 // row is one task.
@@ -44,10 +46,11 @@ var functions = template.FuncMap{
 }
 
 func modelOf(v session.View, now time.Time) model {
-	m := model{View: v, Title: cmp.Or(v.Name, v.ID), Live: v.Ended.IsZero(), Look: v.Addresses()}
+	m := model{View: v, Title: cmp.Or(v.Name, v.ID), Live: v.Ended.IsZero(), Look: v.Addresses(), Leave: v.Leaving(), Warnings: v.Warned}
 	m.Elapsed = span(v.Submitted, v.Ended, now)
 	if v.Outcome != nil {
 		m.Verdict = verdict(*v.Outcome)
+		m.Warnings = append(slices.Clone(v.Warned), v.Outcome.Warnings...)
 	}
 	for _, t := range v.Tasks {
 		m.Rows = append(m.Rows, rowOf(t, now))

@@ -87,6 +87,30 @@ func TestPageShowsTheJobAndRunsNothingOfIt(t *testing.T) {
 	}
 }
 
+// What will go wrong, and what is about to be taken away, is on the page.
+func TestPageWarns(t *testing.T) {
+	j := running()
+	j.view.Warned, j.view.Preempted = []string{"tokens end " + payload}, 2
+	until := time.Date(2026, 11, 30, 18, 0, 8, 0, time.UTC)
+	for i := range j.view.Tasks {
+		j.view.Tasks[i].Deadline, j.view.Tasks[i].Reason = until, "queue ml "+payload
+	}
+	_, body := get(t, j, "/")
+	for _, want := range []string{"<h2>Warnings</h2><ul><li>tokens end &lt;script&gt;", "2 preemptions",
+		"<li>worker/1 worker/0 told to make room until 2026-11-30 18:00:08 UTC: queue ml &lt;script&gt;"} {
+		if !strings.Contains(body, want) {
+			t.Errorf("no %q in the page:\n%s", want, body)
+		}
+	}
+	if _, body := get(t, running(), "/"); strings.Contains(body, "Warnings") || strings.Contains(body, "reemption") {
+		t.Errorf("warned of nothing:\n%s", body)
+	}
+	j.view.Outcome = &event.Outcome{State: event.Succeeded, Warnings: []string{"a log was cut"}}
+	if _, body := get(t, j, "/"); !strings.Contains(body, "<li>a log was cut</li>") {
+		t.Errorf("nothing of the verdict's warnings:\n%s", body)
+	}
+}
+
 func TestPageOfAnEndedJobTellsTheVerdictAndStandsStill(t *testing.T) {
 	j := running()
 	j.view.State, j.view.Ended = "failed", time.Now()

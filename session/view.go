@@ -47,6 +47,7 @@ type TaskView struct {
 	Started     time.Time         `json:"started,omitzero"`
 	Ended       time.Time         `json:"ended,omitzero"`
 	Deadline    time.Time         `json:"deadline,omitzero"` // it was told that its slot will be taken away then
+	Reason      string            `json:"reason,omitempty"`  // of the deadline
 	Exit        *event.Exit       `json:"exit,omitempty"`
 	Progress    *event.Progress   `json:"progress,omitempty"`
 	Published   map[string]string `json:"published,omitempty"`
@@ -116,7 +117,7 @@ func (s *Session) viewTask(t *task) TaskView {
 		v.Exit, v.Ended = &x, t.exitedAt
 	}
 	if t.active() && t.warned.stands() {
-		v.Deadline = t.warned.deadline
+		v.Deadline, v.Reason = t.warned.deadline, t.warned.reason
 	}
 	if t.phase == held && s.verdict == nil {
 		_, v.WaitsFor = s.startable(t)
