@@ -102,7 +102,7 @@ func (w *world) begin(t *testing.T, faults []fault, r *rand.Rand, res *results) 
 	write(t, filepath.Join(j.stage, "filler.yaml"), fmt.Sprintf(filling, w.keys()))
 	if j.has(faults, func(kind) bool { return true }, gathering, rollCall) {
 		j.filler, _ = w.submit(t, filepath.Join(j.stage, "filler.yaml"))
-		until(t, "the filler runs", 200*time.Millisecond, func() bool { v, ok := w.view(j.filler); return ok && v.State == "running" })
+		until(t, "the filler runs", look, func() bool { v, ok := w.view(j.filler); return ok && v.State == "running" })
 	}
 	j.id, j.app = w.submit(t, filepath.Join(j.stage, "job.yaml"))
 	t.Logf("%s %s in %s", j.id, j.app, j.stage)
@@ -167,7 +167,7 @@ func (j *journey) pass(moment string, faults []fault) {
 		if j.filler == "" {
 			return
 		}
-		until(t, "the gang waits", 200*time.Millisecond, func() bool { v, ok := j.view(j.id); return ok && v.Term > 0 && len(v.Waiting) > 0 })
+		until(t, "the gang waits", look, func() bool { v, ok := j.view(j.id); return ok && v.Term > 0 && len(v.Waiting) > 0 })
 		for _, f := range faults {
 			j.suffer(f, func() {})
 		}
@@ -251,13 +251,13 @@ func (j *journey) suffer(f fault, let func()) {
 	}
 	f.kind.strike(j, f.moment)
 	if f.kind.term {
-		until(t, "another coordinator follows", 200*time.Millisecond, func() bool { v, ok := j.view(j.id); return ok && (v.Term > before.Term || v.Outcome != nil) })
+		until(t, "another coordinator follows", look, func() bool { v, ok := j.view(j.id); return ok && (v.Term > before.Term || v.Outcome != nil) })
 	}
 	j.release()
 	outcome := "untouched"
 	switch f.moment {
 	case gathering, rollCall:
-		if j.touched = j.touched || f.kind.ends && f.moment == rollCall; j.touched {
+		if j.touched = j.touched || (f.kind.ends || j.hit) && f.moment == rollCall; j.touched {
 			outcome = "restarted"
 		}
 	case training, saving:
@@ -307,7 +307,7 @@ func worker(n int) plan.TaskID { return plan.TaskID{Role: "worker", Index: n} }
 // now is the job as it is once somebody can be asked.
 func (j *journey) now() (v session.View) {
 	j.t.Helper()
-	until(j.t, "status answers", 200*time.Millisecond, func() (ok bool) { v, ok = j.view(j.id); return ok })
+	until(j.t, "status answers", look, func() (ok bool) { v, ok = j.view(j.id); return ok })
 	return v
 }
 

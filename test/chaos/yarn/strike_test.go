@@ -87,9 +87,7 @@ func (j *journey) can(err error) {
 // lose ends a node with all that runs on it, waits until that is noticed, and
 // brings it back.
 func (j *journey) lose(node string) {
-	for _, p := range j.processes(j.app) {
-		j.hit = j.hit || p.node == node && p.executor()
-	}
+	j.hit = j.works(node)
 	j.can(j.cluster.Lose(j.t.Context(), node))
 	j.struck()
 	j.noticed(node)
@@ -101,7 +99,7 @@ func (j *journey) lose(node string) {
 func (j *journey) noticed(node string) {
 	j.t.Helper()
 	begin := time.Now()
-	until(j.t, node+" counts as lost", 200*time.Millisecond, func() bool {
+	until(j.t, node+" counts as lost", look, func() bool {
 		states, err := j.cluster.NodeStates(j.t.Context())
 		return err == nil && states[node] == "LOST"
 	})
@@ -151,7 +149,7 @@ func (j *journey) twoCoordinators(string) {
 	kill(j.t, old.pid, syscall.SIGSTOP)
 	j.can(j.cluster.Kill(j.t.Context(), old.node))
 	j.struck()
-	until(j.t, "the next coordinator has the job", 200*time.Millisecond, func() bool { v, ok := j.view(j.id); return ok && v.Term > before })
+	until(j.t, "the next coordinator has the job", look, func() bool { v, ok := j.view(j.id); return ok && v.Term > before })
 	kill(j.t, old.pid, syscall.SIGCONT)
 	until(j.t, "the superseded coordinator leaves", 50*time.Millisecond, func() bool { return !runs(old.pid) })
 	j.can(errors.Join(j.cluster.Start(j.t.Context(), old.node), j.cluster.Wait(j.t.Context())))
@@ -184,7 +182,27 @@ func (j *journey) killNodeManager(moment string) {
 	if moment != gathering && j.r.IntN(2) == 0 {
 		node = j.executor(j.victim).node
 	}
+	here, begin := j.works(node), time.Now()
 	j.again(node, time.Second)
+	if j.counted(node, begin) {
+		j.t.Logf("%s: was back after %.1f s, and counts as lost after %s", node, time.Since(begin).Seconds(), j.expiry())
+		j.hit = here
+	}
+}
+
+// works says that an executor of the job is on a node.
+func (j *journey) works(node string) bool {
+	return slices.ContainsFunc(j.processes(j.app), func(p process) bool { return p.node == node && p.executor() })
+}
+
+// counted says that a ResourceManager has counted a node as lost since then. A
+// machine that is busy may take so long to start a NodeManager that this is right.
+func (j *journey) counted(node string, since time.Time) bool {
+	id, err := j.cluster.Node(node)
+	j.can(err)
+	return slices.ContainsFunc(j.logged(id+" Node Transitioned from RUNNING to LOST"), func(at time.Time) bool {
+		return !at.Before(since.Truncate(time.Second))
+	})
 }
 
 func (j *journey) killResourceManager(string) {
@@ -244,12 +262,15 @@ func (j *journey) failOver(kind string) {
 }
 
 // rolled are the times at which the ResourceManagers made new keys.
-func (j *journey) rolled() (out []time.Time) {
+func (j *journey) rolled() []time.Time { return j.logged("Rolling master-key for ") }
+
+// logged are the times at which the ResourceManagers wrote a text into their logs.
+func (j *journey) logged(what string) (out []time.Time) {
 	for _, rm := range j.daemons("rm") {
 		text, err := os.ReadFile(filepath.Join(j.cluster.Dir, "logs", rm+".log"))
 		j.can(err)
 		for line := range strings.Lines(string(text)) {
-			if len(line) > 19 && strings.Contains(line, "Rolling master-key for ") {
+			if len(line) > 19 && strings.Contains(line, what) {
 				if at, err := time.ParseInLocation(time.DateTime, line[:19], time.Local); err == nil {
 					out = append(out, at)
 				}
@@ -267,7 +288,7 @@ func (j *journey) nearRoll() {
 	j.can(err)
 	every := c.Duration("yarn.resourcemanager.nm-tokens.master-key-rolling-interval-secs", 24*time.Hour, time.Second)
 	const early = 8 * time.Second
-	until(j.t, "keys are about to be rolled", 200*time.Millisecond, func() bool {
+	until(j.t, "keys are about to be rolled", look, func() bool {
 		all := j.rolled()
 		if len(all) == 0 {
 			return false
@@ -281,7 +302,7 @@ func (j *journey) nearRoll() {
 func (j *journey) rollKeys(string) {
 	before := len(j.rolled())
 	j.struck()
-	until(j.t, "keys are rolled", 200*time.Millisecond, func() bool { return len(j.rolled()) > before })
+	until(j.t, "keys are rolled", look, func() bool { return len(j.rolled()) > before })
 }
 
 // killClient kills who follows the job, and the user's server if there is one.

@@ -26,6 +26,10 @@ import (
 // patience bounds every wait; the machines of tests are slow.
 const patience = 5 * time.Minute
 
+// look is how often somebody else is asked, each time by a process of its own:
+// asking more often is what makes machines slow.
+const look = 500 * time.Millisecond
+
 // world is a user with a home of muster, on a cluster that is ours alone.
 type world struct {
 	home, conf string
