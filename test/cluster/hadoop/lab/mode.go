@@ -87,8 +87,14 @@ var modes = map[string]Mode{
 		Protection: "integrity",
 	},
 	"fair": {
-		About: "FairScheduler, queues default, ml and small, 4 nodes without labels, which it does not have",
+		About: "FairScheduler, queues default, ml and small, 4 nodes without labels, which it does not have; file data is encrypted, with block tokens",
 		Nodes: []Node{{4096, 8, 4, ""}, {4096, 8, 4, ""}, {4096, 8, 4, ""}, {4096, 8, 0, ""}},
+		// Encryption needs no Kerberos: the key comes from the NameNode.
+		HDFS: map[string]string{
+			"dfs.block.access.token.enable":           "true",
+			"dfs.encrypt.data.transfer":               "true",
+			"dfs.encrypt.data.transfer.cipher.suites": "AES/CTR/NoPadding",
+		},
 		Yarn: map[string]string{
 			"yarn.resourcemanager.scheduler.class":               fairScheduler,
 			"yarn.scheduler.fair.allocation.file":                "fair-scheduler.xml",
