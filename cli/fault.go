@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+
+	"github.com/muster-project/muster/storage"
 )
 
 // Fault is an error that knows its exit status and its hints.
@@ -164,7 +166,7 @@ func codeOf(err error) int {
 		return exitTimeout
 	case errors.Is(err, context.Canceled):
 		return exitStopped
-	case errors.Is(err, os.ErrPermission), errors.Is(err, syscall.ENOSPC):
+	case errors.Is(err, os.ErrPermission), errors.Is(err, syscall.ENOSPC), errors.Is(err, storage.ErrAway):
 		return exitRefused
 	}
 	return exitInternal

@@ -13,6 +13,7 @@ import (
 
 	"github.com/muster-project/muster/api"
 	"github.com/muster-project/muster/spec"
+	"github.com/muster-project/muster/storage"
 )
 
 func TestReport(t *testing.T) {
@@ -53,6 +54,7 @@ func TestReport(t *testing.T) {
 		"the reader went away":  {fmt.Errorf("write: %w", syscall.EPIPE), 141, ""},
 		"time over":             {context.DeadlineExceeded, 124, "muster: context deadline exceeded\n"},
 		"no right":              {fmt.Errorf("x: %w", fs.ErrPermission), 69, "muster: x: permission denied\n"},
+		"a file system is away": {fmt.Errorf("m-1: journal: %w", storage.ErrAway), 69, "muster: m-1: journal: storage is away\n"},
 		"nobody classified it":  {errors.New("x: odd"), 70, "muster: x: odd\n"},
 	}
 	for name, tc := range tests {

@@ -43,7 +43,7 @@ func (e *Env) inspect(ctx context.Context, j job) (*report, error) {
 	heard := j.Submitted
 	for ev, err := range e.journal(ctx, j, false) {
 		if err != nil {
-			return nil, fault(exitInternal, fmt.Errorf("%s: journal: %w", j.ID, err))
+			return nil, fault(codeOf(err), fmt.Errorf("%s: journal: %w", j.ID, err))
 		}
 		s.Evolve(ev)
 		heard = ev.At

@@ -179,7 +179,7 @@ func (e *Env) storage(j job) (storage.FS, error) {
 	}
 	b, err := e.connect(j)
 	if err != nil {
-		return nil, err
+		return nil, refused(err)
 	}
 	home, ok := b.(backend.Home)
 	if !ok {
