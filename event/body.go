@@ -184,7 +184,8 @@ const (
 	ClassExit      Class = "exit"          // the program's own status
 	ClassSignal    Class = "signal"        // killed by a signal that was not ours
 	ClassMemory    Class = "out-of-memory" // over its memory limit
-	ClassStart     Class = "did-not-start" // no such program, no work directory
+	ClassPrepare   Class = "not-prepared"  // what comes before a start: storage, files, room on the node
+	ClassStart     Class = "did-not-start" // no such program, a port that is taken
 	ClassRegister  Class = "did-not-register"
 	ClassTimeout   Class = "timed-out"
 	ClassLost      Class = "lost" // executor, guardian or node vanished

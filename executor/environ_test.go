@@ -121,7 +121,7 @@ func TestF104DevicesAreTheGrantExactly(t *testing.T) {
 	c.Resources.GPUs = 4
 	live(t, c)
 	d.send(wire.Directive{Prepare: &wire.Prepare{Incarnation: 1}})
-	if r := wait(d, registered(1)); r.Exit == nil || r.Exit.Class != event.ClassStart || !strings.Contains(r.Exit.Text, "gpus: 4") {
+	if r := wait(d, registered(1)); r.Exit == nil || r.Exit.Class != event.ClassPrepare || !strings.Contains(r.Exit.Text, "gpus: 4") {
 		t.Errorf("registered %+v", r)
 	}
 }

@@ -53,10 +53,15 @@ func holdPorts(ctx context.Context, want []plan.Port) (*hold, error) {
 	}
 	if err := errors.Join(wrong...); err != nil {
 		h.close()
-		return nil, err
+		return nil, portError{err}
 	}
 	return h, nil
 }
+
+// portError is what is wrong with the ports that a task wants.
+type portError struct{ error }
+
+func (p portError) Unwrap() error { return p.error }
 
 func (h *hold) numbers() map[string]int { return maps.Clone(h.ports) }
 

@@ -2,6 +2,7 @@ package executor
 
 import (
 	"context"
+	"errors"
 	"path/filepath"
 	"strconv"
 	"time"
@@ -89,12 +90,22 @@ func (p prepared) apply(_ context.Context, e *executor) {
 	case p.err != nil:
 		e.log.Error("not prepared", "error", p.err)
 		i.failed = true
-		e.exited(event.Exit{Class: event.ClassStart, Status: 126, At: time.Now(), Text: p.err.Error()})
+		e.exited(notStarted(p.err))
 	default:
 		i.phase, i.ports, i.told = wire.PhaseHeld, p.ports, p.ports.numbers()
 		e.changed()
 		e.answer()
 	}
+}
+
+// notStarted is the exit of a task whose program nobody tried to run. Only a port
+// was the program's to choose; all else was ours to make ready.
+func notStarted(err error) event.Exit {
+	x := event.Exit{Class: event.ClassPrepare, Status: 126, At: time.Now(), Text: err.Error()}
+	if _, taken := errors.AsType[portError](err); taken {
+		x.Class = event.ClassStart
+	}
+	return x
 }
 
 // start lets the incarnation run.
@@ -132,7 +143,7 @@ func (l launched) apply(ctx context.Context, e *executor) {
 			e.exited(unstarted(i.stopping, i.ours))
 			return
 		}
-		e.exited(event.Exit{Class: event.ClassStart, Status: 126, At: time.Now(), Text: l.err.Error()})
+		e.exited(notStarted(l.err))
 		return
 	}
 	i.tree, i.scene, i.pids, i.phase = l.tree, l.scene, l.tree.PIDs(), wire.PhaseRunning

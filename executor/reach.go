@@ -102,7 +102,7 @@ func attach(ctx context.Context, p Program, s *wire.Stream, name string) int {
 		fmt.Fprintf(p.Stderr, "%s: %v\n", name, err)
 		return unreached
 	}
-	if exit.Class == event.ClassStart {
+	if exit.Class == event.ClassStart || exit.Class == event.ClassPrepare {
 		fmt.Fprintf(p.Stderr, "%s: %s\n", name, exit.Text)
 	}
 	return exit.Status

@@ -10,6 +10,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/muster-project/muster/event"
 	"github.com/muster-project/muster/storage/faulty"
 	"github.com/muster-project/muster/storage/local"
 	"github.com/muster-project/muster/wire"
@@ -76,6 +77,9 @@ func TestATaskWaitsForAStorageThatDoesNotLetItHaveItsCheckpoints(t *testing.T) {
 			r := wait(d, registered(1))
 			if prepared := r.Exit == nil; prepared != tc.waits {
 				t.Errorf("exit %+v after %d failures, want a task that is prepared: %v", r.Exit, failed.Load(), tc.waits)
+			}
+			if r.Exit != nil && (r.Exit.Class != event.ClassPrepare || r.Exit.Status != 126) {
+				t.Errorf("class %s, status %d", r.Exit.Class, r.Exit.Status)
 			}
 			d.send(wire.Directive{Quit: &wire.Quit{Reason: "job is done"}})
 			if err := l.end(); err != nil {

@@ -138,6 +138,9 @@ func (s *Session) outcomeOf(t *task, note string) event.Outcome {
 	if o.Status == 0 {
 		o.Status, o.Origin = 1, "muster"
 	}
+	if x.Class == event.ClassPrepare {
+		o.Origin = "muster"
+	}
 	o.Hint = hint(x)
 	return o
 }
@@ -152,12 +155,16 @@ func hint(x event.Exit) string {
 		return "give the role more memory, or make the batches smaller"
 	case event.ClassRegister:
 		return "its executor never answered; see its log under slots/ in the job's directory"
+	case event.ClassPrepare:
+		for _, key := range []string{"files", "workdir", "python", "gpus"} {
+			if strings.HasPrefix(text, key) {
+				return "" // it names what is wrong
+			}
+		}
+		return "the command was not run: see whether the storage answers and the node has room, then submit it again; the executor's log has more"
 	case event.ClassStart:
-		switch {
-		case strings.Contains(text, "port"):
+		if strings.Contains(text, "port") {
 			return "let the job take any free port (0) instead of a fixed one, or end what holds it"
-		case strings.HasPrefix(text, "files: "), strings.HasPrefix(text, "workdir: "):
-			return "" // it names what is wrong, and that is not the command
 		}
 		return "check the command and that its program is in the work directory or on PATH"
 	}

@@ -147,6 +147,38 @@ func TestACauseOutranksItsSymptom(t *testing.T) {
 	}
 }
 
+// Whose fault it was, and what to do, follow from what failed: a task whose
+// command nobody could run yet says nothing of the command.
+func TestTheVerdictSaysWhoseFaultItWas(t *testing.T) {
+	const command = "check the command and that its program is in the work directory or on PATH"
+	const prepare = "the command was not run: see whether the storage answers and the node has room, then submit it again; the executor's log has more"
+	for name, tc := range map[string]struct {
+		exit         event.Exit
+		origin, hint string
+	}{
+		"its own status":           {event.Exit{Class: event.ClassExit, Status: 3}, "task", ""},
+		"no such program":          {event.Exit{Class: event.ClassStart, Status: 127, Text: "x: no such program"}, "task", command},
+		"a program that is python": {event.Exit{Class: event.ClassStart, Status: 127, Text: "python: no such program"}, "task", command},
+		"a port":                   {event.Exit{Class: event.ClassStart, Status: 126, Text: "ports.http: 80 is taken"}, "task", "let the job take any free port (0) instead of a fixed one, or end what holds it"},
+		"storage":                  {event.Exit{Class: event.ClassPrepare, Status: 126, Text: "checkpoints cannot be fetched: namenode: away"}, "muster", prepare},
+		"no room":                  {event.Exit{Class: event.ClassPrepare, Status: 126, Text: "/d/logs: cannot be made: no space left on device"}, "muster", prepare},
+		"a missing file":           {event.Exit{Class: event.ClassPrepare, Status: 126, Text: "files: data.csv: /x: cannot be read: no such file or directory"}, "muster", ""},
+		"a work directory":         {event.Exit{Class: event.ClassPrepare, Status: 126, Text: "workdir /x: is not a directory"}, "muster", ""},
+		"a hint of its own":        {event.Exit{Class: event.ClassPrepare, Status: 126, Text: "its login ended\nhint: log in again"}, "muster", "log in again"},
+		"an executor that died":    {event.Exit{Class: event.ClassLost, Text: "its node is gone"}, "muster", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, job(role("worker", 1)))
+			w.exitWith("worker/0", tc.exit)
+			w.wait(5 * time.Second)
+			o := w.sealed()
+			if o.Origin != tc.origin || o.Hint != tc.hint || o.Class != tc.exit.Class {
+				t.Errorf("origin %q, class %q, hint %q; want %q, %q, %q", o.Origin, o.Class, o.Hint, tc.origin, tc.exit.Class, tc.hint)
+			}
+		})
+	}
+}
+
 func TestRestartScopes(t *testing.T) {
 	for name, tc := range map[string]struct {
 		scope spec.Scope

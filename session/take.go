@@ -76,7 +76,7 @@ func (s *Session) takeLaunched(in Launched) {
 	case sl.started:
 	default:
 		if t := s.tasks[sl.Task]; t.slot == in.Slot && t.active() {
-			s.exit(t, event.Exit{Class: event.ClassStart, Status: 126, At: s.now, Text: "its executor did not start: " + in.Err})
+			s.exit(t, event.Exit{Class: event.ClassPrepare, Status: 126, At: s.now, Text: "its executor did not start: " + in.Err})
 		}
 		s.release(sl, "its executor did not start", true)
 	}
@@ -249,7 +249,7 @@ func (s *Session) describe(t *task, x event.Exit) string {
 		return fmt.Sprintf("%s ran out of memory%s", t.id, suffix(text))
 	case event.ClassExit:
 		return fmt.Sprintf("%s exited with %d%s", t.id, x.Status, suffix(text))
-	case event.ClassStart:
+	case event.ClassStart, event.ClassPrepare:
 		return fmt.Sprintf("%s did not start%s", t.id, suffix(text))
 	case event.ClassRegister:
 		return fmt.Sprintf("%s did not answer the roll call%s", t.id, suffix(text))

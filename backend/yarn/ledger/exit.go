@@ -88,7 +88,7 @@ func (l *Ledger) judge(b *box, s Status) verdict {
 	case exitLogs:
 		return verdict{class: event.ClassExit, reason: "its logs grew over the limit of " + name + after(text), status: statusKilled}
 	case exitInvalid:
-		return verdict{class: event.ClassStart, reason: "its files could not be brought to " + name + after(text), status: notStartedCode}
+		return verdict{class: event.ClassPrepare, reason: "its files could not be brought to " + name + after(text), status: notStartedCode}
 	}
 	switch {
 	case s.Exit == 0:
