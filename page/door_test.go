@@ -3,7 +3,6 @@ package page_test
 import (
 	"context"
 	"errors"
-	"io"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -34,7 +33,7 @@ func door(t *testing.T) *page.Door {
 }
 
 // knock asks for a page.
-func knock(d *page.Door, from, cookie, key, path string) *http.Response {
+func knock(d *page.Door, from, cookie, key, path string) *httptest.ResponseRecorder {
 	r := httptest.NewRequest(http.MethodGet, path, nil)
 	r.RemoteAddr = from
 	if cookie != "" {
@@ -45,7 +44,7 @@ func knock(d *page.Door, from, cookie, key, path string) *http.Response {
 	}
 	w := httptest.NewRecorder()
 	page.Handler(running(), d).ServeHTTP(w, r)
-	return w.Result()
+	return w
 }
 
 func TestWhoComesIn(t *testing.T) {
@@ -70,13 +69,13 @@ func TestWhoComesIn(t *testing.T) {
 	} {
 		for _, path := range []string{"/", "/job.json", "/usage.json", "/logs/worker/0/1/out?offset=0"} {
 			got := knock(door(t), tc.from, tc.cookie, tc.key, path)
-			if got.StatusCode != tc.status {
-				t.Errorf("%s, %s: status %d, want %d", name, path, got.StatusCode, tc.status)
+			if got.Code != tc.status {
+				t.Errorf("%s, %s: status %d, want %d", name, path, got.Code, tc.status)
 			}
-			if want := "http://rm:8088/proxy/application_1_0001" + path; tc.status == 302 && got.Header.Get("Location") != want {
-				t.Errorf("%s: sent to %s, want %s", name, got.Header.Get("Location"), want)
+			if want := "http://rm:8088/proxy/application_1_0001" + path; tc.status == 302 && got.Header().Get("Location") != want {
+				t.Errorf("%s: sent to %s, want %s", name, got.Header().Get("Location"), want)
 			}
-			if got.Header.Get("Content-Security-Policy") == "" {
+			if got.Header().Get("Content-Security-Policy") == "" {
 				t.Errorf("%s, %s: an answer without its policy", name, path)
 			}
 		}
@@ -85,15 +84,14 @@ func TestWhoComesIn(t *testing.T) {
 
 func TestWhoIsRefusedIsToldWhoMayLetThemIn(t *testing.T) {
 	got := knock(door(t), proxy, "eve", "", "/")
-	text, err := io.ReadAll(got.Body)
-	if want := "m-1: eve may not see it: it is alice's job\nalice names who else may, by acls.view in the job file\n"; err != nil || string(text) != want {
-		t.Errorf("%q, %v; want %q", text, err, want)
+	if want := "m-1: eve may not see it: it is alice's job\nalice names who else may, by acls.view in the job file\n"; got.Body.String() != want {
+		t.Errorf("%q, want %q", got.Body, want)
 	}
 	d := door(t)
 	d.Front = func() string { return "" }
 	got = knock(d, stranger, "alice", "", "/")
-	if text, _ := io.ReadAll(got.Body); got.StatusCode != 403 || !strings.Contains(string(text), "proxy") {
-		t.Errorf("without a proxy: %d %q", got.StatusCode, text)
+	if got.Code != http.StatusForbidden || !strings.Contains(got.Body.String(), "proxy") {
+		t.Errorf("without a proxy: %d %q", got.Code, got.Body)
 	}
 }
 
@@ -122,7 +120,7 @@ func TestGroupsAreRemembered(t *testing.T) {
 		return []string{"research"}, nil
 	}
 	for i, want := range []int{403, 200, 200, 200} {
-		if got := knock(d, proxy, "dave", "", "/").StatusCode; got != want {
+		if got := knock(d, proxy, "dave", "", "/").Code; got != want {
 			t.Errorf("time %d: %d, want %d", i+1, got, want)
 		}
 	}
