@@ -37,7 +37,8 @@ type journey struct {
 	owned    sync.WaitGroup
 	life     context.Context // of all that is started here
 	end      context.CancelFunc
-	touched  bool // a fault has ended a task by now
+	touched  bool      // a fault has ended a task by now
+	begun    time.Time // the training
 
 	// Of the fault that happens at present.
 	moment  string
@@ -193,6 +194,7 @@ func (j *journey) pass(moment string, faults []fault) {
 		}
 	case training:
 		j.trains(3)
+		j.begun = time.Now()
 		if v := j.now(); !j.touched && (v.Epoch != 1 || slices.ContainsFunc(v.Tasks, func(t session.TaskView) bool { return t.Incarnation != 1 })) {
 			t.Errorf("nothing has touched a task, and it is in epoch %d: %+v", v.Epoch, v.Tasks)
 		}

@@ -130,15 +130,21 @@ func (j *journey) loseNode(moment string) {
 	node := j.executor(j.victim).node
 	j.lose(node)
 	if moment == training {
-		id, err := j.cluster.Node(node)
-		j.can(err)
-		until(j.t, "the journal says that "+id+" was lost", 300*time.Millisecond, func() bool {
-			out, _, err := j.muster("events", j.id)
-			return err == nil && slices.ContainsFunc(strings.Split(out, "\n"), func(line string) bool {
-				return strings.Contains(line, "lost") && strings.Contains(line, id)
-			})
-		})
+		j.told(node)
 	}
+}
+
+// told waits until the job's journal names a node as lost.
+func (j *journey) told(node string) {
+	j.t.Helper()
+	id, err := j.cluster.Node(node)
+	j.can(err)
+	until(j.t, "the journal says that "+id+" was lost", look, func() bool {
+		out, _, err := j.muster("events", j.id)
+		return err == nil && slices.ContainsFunc(strings.Split(out, "\n"), func(line string) bool {
+			return strings.Contains(line, "lost") && strings.Contains(line, id)
+		})
+	})
 }
 
 // twoCoordinators stops the coordinator's clock, and its node's, until the next
@@ -186,7 +192,9 @@ func (j *journey) killNodeManager(moment string) {
 	j.again(node, time.Second)
 	if j.counted(node, begin) {
 		j.t.Logf("%s: was back after %.1f s, and counts as lost after %s", node, time.Since(begin).Seconds(), j.expiry())
-		j.hit = here
+		if j.hit = here; here {
+			j.told(node)
+		}
 	}
 }
 
@@ -298,11 +306,18 @@ func (j *journey) nearRoll() {
 	})
 }
 
-// rollKeys waits until the ResourceManager has made new keys.
-func (j *journey) rollKeys(string) {
-	before := len(j.rolled())
+// rollKeys waits until the ResourceManager has made new keys, which is so often
+// that other faults of the training may have taken as long.
+func (j *journey) rollKeys(moment string) {
+	since := time.Now()
+	if moment == training {
+		since = j.begun
+	}
 	j.struck()
-	until(j.t, "keys are rolled", look, func() bool { return len(j.rolled()) > before })
+	until(j.t, "keys are rolled", look, func() bool {
+		all := j.rolled()
+		return len(all) > 0 && all[len(all)-1].After(since)
+	})
 }
 
 // killClient kills who follows the job, and the user's server if there is one.
