@@ -69,6 +69,8 @@ func TestOneMoment(t *testing.T) {
 
 	idle := preempted(time.Second, moment(slots("w", "1")))
 	idle.View.At = epoch.Add(-time.Hour) // it was complete, and looked at nobody
+	away := younger
+	away.Away = true
 	out := preempted(time.Second, moment(slots("w", "1"), younger))
 	out.View.Reports = false
 
@@ -79,29 +81,30 @@ func TestOneMoment(t *testing.T) {
 		complete bool
 		codes    string
 	}{
-		"alone":                            {moment(nil), 2, "", false, "gathering"},
-		"first":                            {moment(slots("w", "1"), younger, done), 1, "", false, "gathering"},
-		"second":                           {moment(slots("w", "1"), older), 0, "1", false, "behind"},
-		"a higher priority is first":       {moment(slots("w", "1"), important), 0, "1", false, "behind"},
-		"a complete gang is nobody's head": {moment(slots("w", "1"), done), 1, "", false, "gathering"},
-		"preempted for a younger one":      {preempted(time.Second, moment(slots("w", "1"), younger)), 0, "1", false, "yields"},
-		"preempted, others are complete":   {preempted(time.Second, moment(slots("w", "1"), done)), 1, "", false, "gathering"},
-		"preempted, and not looked since":  {preempted(0, moment(slots("w", "1"))), 0, "1", false, "yields"},
-		"preempted, and the view is old":   {idle, 0, "1", false, "yields"},
-		"preempted, and blind":             {out, 1, "", false, "blind"},
-		"preempted long ago":               {preempted(time.Hour, moment(slots("w", "1"), younger)), 1, "", false, "gathering"},
-		"another partition":                {moment(slots("w", "1"), elsewhere), 1, "", false, "gathering"},
-		"no master runs":                   {moment(slots("w", "1"), dead), 1, "", false, "gathering"},
-		"hidden, no ticket":                {moment(slots("w", "1"), hidden), 1, "", false, "gathering"},
-		"hidden, with a ticket":            {moment(slots("w", "1"), ticketed), 0, "1", false, "behind"},
-		"hidden, tickets unreadable":       {blind, 2, "", false, "blind"},
-		"no look-up yet":                   {early, 0, "1", false, "unseen"},
-		"not shown yet":                    {unseen, 0, "1", false, "unseen"},
-		"complete, and grows":              {moment(slots("w", "1", "2"), done), 2, "", true, ""},
-		"complete, but another gathers":    {moment(slots("w", "1", "2"), younger), 0, "", true, ""},
-		"complete although second":         {moment(slots("w", "1", "2"), older), 0, "", true, ""},
-		"more than welcome":                {moment(slots("w", "1", "2", "3", "4", "5")), 0, "5", true, ""},
-		"of no class":                      {moment(slots("x", "1")), 2, "1", false, "gathering"},
+		"alone":                             {moment(nil), 2, "", false, "gathering"},
+		"first":                             {moment(slots("w", "1"), younger, done), 1, "", false, "gathering"},
+		"second":                            {moment(slots("w", "1"), older), 0, "1", false, "behind"},
+		"a higher priority is first":        {moment(slots("w", "1"), important), 0, "1", false, "behind"},
+		"a complete gang is nobody's head":  {moment(slots("w", "1"), done), 1, "", false, "gathering"},
+		"preempted for a younger one":       {preempted(time.Second, moment(slots("w", "1"), younger)), 0, "1", false, "yields"},
+		"preempted, others are complete":    {preempted(time.Second, moment(slots("w", "1"), done)), 1, "", false, "gathering"},
+		"preempted, and not looked since":   {preempted(0, moment(slots("w", "1"))), 0, "1", false, "yields"},
+		"preempted, and the view is old":    {idle, 0, "1", false, "yields"},
+		"preempted, and blind":              {out, 1, "", false, "blind"},
+		"preempted, for whom has no master": {preempted(time.Second, moment(slots("w", "1"), away)), 1, "", false, "gathering"},
+		"preempted long ago":                {preempted(time.Hour, moment(slots("w", "1"), younger)), 1, "", false, "gathering"},
+		"another partition":                 {moment(slots("w", "1"), elsewhere), 1, "", false, "gathering"},
+		"no master runs":                    {moment(slots("w", "1"), dead), 1, "", false, "gathering"},
+		"hidden, no ticket":                 {moment(slots("w", "1"), hidden), 1, "", false, "gathering"},
+		"hidden, with a ticket":             {moment(slots("w", "1"), ticketed), 0, "1", false, "behind"},
+		"hidden, tickets unreadable":        {blind, 2, "", false, "blind"},
+		"no look-up yet":                    {early, 0, "1", false, "unseen"},
+		"not shown yet":                     {unseen, 0, "1", false, "unseen"},
+		"complete, and grows":               {moment(slots("w", "1", "2"), done), 2, "", true, ""},
+		"complete, but another gathers":     {moment(slots("w", "1", "2"), younger), 0, "", true, ""},
+		"complete although second":          {moment(slots("w", "1", "2"), older), 0, "", true, ""},
+		"more than welcome":                 {moment(slots("w", "1", "2", "3", "4", "5")), 0, "5", true, ""},
+		"of no class":                       {moment(slots("x", "1")), 2, "1", false, "gathering"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, d := gang.Decide(gang.State{}, c.in, epoch)

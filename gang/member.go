@@ -41,7 +41,7 @@ func (s *State) judge(app string, v View, t Times, now time.Time) sight {
 			}
 			seen[a.ID] = last
 		}
-		m := Member{Ticket: Claim(*a, known[a.First]), App: a.ID, Job: a.Job, User: a.User, Queue: a.Queue, Partitions: a.Partitions, Launched: a.Launched}
+		m := Member{Ticket: Claim(*a, known[a.First]), App: a.ID, Job: a.Job, User: a.User, Queue: a.Queue, Partitions: a.Partitions, Launched: a.Launched, away: a.Away}
 		if a.ID == app {
 			out.self = &m
 			continue

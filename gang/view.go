@@ -25,6 +25,7 @@ type Application struct {
 	Priority   int
 	Launched   time.Time // launch of its first attempt, resource manager's clock; zero before
 	State      Life
+	Away       bool   // between two attempts: no master of it runs now
 	First      string // tag ticket:<first application>, else ""
 	// Visible says that Progress can be believed: without permission to view an
 	// application its progress reads as 0.
@@ -60,6 +61,7 @@ type Member struct {
 	Partitions []string
 	Launched   time.Time // its own first attempt; Ticket.Time may be earlier
 	Gathering  bool      // its gang is not complete
+	away       bool      // no master of it runs now
 	proved     bool      // it was seen to live, as far as that can be seen
 }
 

@@ -1,6 +1,9 @@
 package gang
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // yields is rule R6. What the resource manager took from this gang it took for
 // somebody. With its old ticket the gang would be first again, that somebody would give
@@ -14,7 +17,7 @@ func (d *decider) yields() bool {
 	}
 	text := "was preempted, and looks for whom" // a complete gang may not have looked for long
 	if d.in.View.At.After(since) {
-		rivals := d.sight.rivals()
+		rivals := slices.DeleteFunc(d.sight.rivals(), func(m Member) bool { return m.away }) // its own master may be what was preempted
 		if len(rivals) == 0 || d.sight.blind != "" {
 			return false
 		}

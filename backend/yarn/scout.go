@@ -232,6 +232,7 @@ func (s *scout) application(r *yarnpb.ApplicationReport) gang.Application {
 		a.State = gang.Over
 	case r.GetState() == yarnpb.AppState_RUNNING, r.GetCurrentAttempt().GetAttemptId() > 1:
 		a.State = gang.Running // also between two attempts, when its slots stay
+		a.Away = r.GetState() != yarnpb.AppState_RUNNING
 	}
 	return a
 }
