@@ -101,12 +101,12 @@ func TestOthersFollowTheLogsOfAJob(t *testing.T) {
 	if _, err := pipe.Read(line); err != nil || string(line) != "worker/0 | loss 0.5\n" {
 		t.Errorf("the leaver reads %q, %v", line, err)
 	}
-	if n := readers(t, idA); n != 1 {
+	if n := w.readers(); n != 1 {
 		t.Errorf("%d readers for one person", n)
 	}
 	leaver.Process.Kill()
 	leaver.Wait()
-	eventually(t, "the reader has gone", func() bool { return readers(t, idA) == 0 })
+	eventually(t, "the reader has gone", func() bool { return w.readers() == 0 })
 
 	stayer := as(bob, "as-muster", "logs", "-f", "--stream", "out", idA)
 	stayer.Env = leaver.Env
@@ -115,7 +115,7 @@ func TestOthersFollowTheLogsOfAJob(t *testing.T) {
 	if err := stayer.Start(); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "somebody reads", func() bool { return readers(t, idA) == 1 })
+	eventually(t, "somebody reads", func() bool { return w.readers() == 1 })
 	if _, refusal := w.ask(ada, "stop", idA); refusal != "" {
 		t.Error(refusal)
 	}
@@ -124,17 +124,17 @@ func TestOthersFollowTheLogsOfAJob(t *testing.T) {
 	}
 }
 
-// readers counts the processes that read the logs of a job for others.
-func readers(t *testing.T, id string) (n int) {
-	t.Helper()
+// readers counts the processes of a server that read logs for others.
+func (w *world) readers() (n int) {
+	w.t.Helper()
 	lines, err := filepath.Glob("/proc/[0-9]*/cmdline")
 	if err != nil {
-		t.Fatal(err)
+		w.t.Fatal(err)
 	}
 	for _, path := range lines {
 		data, _ := os.ReadFile(path)
 		words := strings.Split(string(data), "\x00")
-		if slices.Contains(words, "lines") && slices.ContainsFunc(words, func(w string) bool { return strings.HasPrefix(w, "--job=") && strings.HasSuffix(w, id) }) {
+		if slices.Contains(words, "lines") && slices.ContainsFunc(words, func(word string) bool { return strings.HasPrefix(word, "--job="+w.state) }) {
 			n++
 		}
 	}
