@@ -134,6 +134,34 @@ func TestOnHDFSAJournalOutlivesDaemonsThatAreRestarted(t *testing.T) {
 	}
 }
 
+// A job that has nothing to tell can be looked at again soon after the only DataNode
+// that has its journal was restarted, and it goes on.
+func TestOnHDFSAnIdleJournalCanBeReadAfterItsDataNodeWasRestarted(t *testing.T) {
+	c := daemons(t)
+	fsys, dir := job(t)
+	j, _ := takeOver(t, fsys, dir)
+	acted, _ := appended(t, j, 3)
+	without(t, c, "dn", 0, func() {})
+	tick := time.NewTicker(200 * time.Millisecond)
+	defer tick.Stop()
+	for begun := time.Now(); ; <-tick.C {
+		events, err := collect(Read(t.Context(), fsys, dir, 1))
+		if err == nil {
+			t.Logf("it can be read after %v", time.Since(begun))
+			eachOnce(t, events, acted)
+			break
+		}
+		if time.Since(begun) > time.Minute {
+			t.Fatal(err)
+		}
+	}
+	more, _ := waiting(t, j, said("goes on"))
+	wantActed(t, fsys, dir, append(acted, more...))
+	if err := j.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
 // A coordinator dies in the middle of its appends, with the DataNode that has
 // its journal: the next one waits for the DataNode and loses nothing.
 func TestOnHDFSACoordinatorAndItsDataNodeDieTogether(t *testing.T) {

@@ -82,7 +82,9 @@ func (c *Client) renew(ctx context.Context) {
 		}
 		open := c.opened()
 		for _, w := range open {
-			w.beat()
+			if w.beat() {
+				c.reclaim(ctx, w)
+			}
 		}
 		one, stop := context.WithTimeout(ctx, renewal)
 		for _, w := range open {
@@ -91,6 +93,23 @@ func (c *Client) renew(ctx context.Context) {
 			_ = c.call(one, "renewLease", &hdfspb.RenewLeaseRequest{ClientName: &w.holder}, &hdfspb.VoidResponse{})
 		}
 		stop()
+	}
+}
+
+// reclaim has the NameNode close what a broken writer cannot, if nobody can read it
+// otherwise: its DataNodes were restarted. A writer that has nothing to say for
+// hours would leave readers waiting for as long. Its next call fails in any case.
+// A DataNode that is away is not waited for here: a recovery that fails is not
+// repeated for 90 s.
+func (c *Client) reclaim(ctx context.Context, w *Writer) {
+	ctx, stop := context.WithTimeout(ctx, releasing)
+	defer stop()
+	r, err := c.Open(ctx, w.src, 0)
+	switch {
+	case err == nil:
+		_ = r.Close()
+	case errors.Is(err, errUnrecovered):
+		_, _ = c.RecoverLease(ctx, w.src) // the next time tells
 	}
 }
 

@@ -263,14 +263,18 @@ func (w *Writer) abandon() {
 	w.out = nil
 }
 
-// beat tells the DataNodes that the writer lives. A call that is in the middle
-// of something says that itself.
-func (w *Writer) beat() {
+// beat tells the DataNodes that the writer lives, and says whether they are gone. A
+// call that is in the middle of something says that itself.
+func (w *Writer) beat() (broken bool) {
 	if !w.mu.TryLock() {
-		return
+		return false
 	}
 	defer w.mu.Unlock()
-	if w.out != nil && w.out.idle() {
+	if w.out == nil {
+		return false
+	}
+	if w.out.idle() {
 		_ = w.out.send(packet{seq: heartbeat}) // the next call tells the error
 	}
+	return w.out.broken()
 }
