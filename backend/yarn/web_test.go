@@ -33,7 +33,7 @@ func TestWebServiceByHTTPS(t *testing.T) {
 			t.Fatal(err)
 		}
 		info, err := web.Info(t.Context())
-		fmt.Println("answer:", info.Version, err, web.Close())
+		t.Log("answer:", info.Version, err, web.Close())
 		return
 	}
 	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -48,7 +48,7 @@ func TestWebServiceByHTTPS(t *testing.T) {
 		{file, "answer: 3.5.0 <nil> <nil>"},
 		{"/dev/null", "certificate signed by unknown authority"},
 	} {
-		cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestWebServiceByHTTPS$")
+		cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.v", "-test.run=^TestWebServiceByHTTPS$")
 		cmd.Env = append(os.Environ(), askHTTPS+"="+server.Listener.Addr().String(), "SSL_CERT_FILE="+c.roots, "SSL_CERT_DIR=/nowhere")
 		out, err := cmd.CombinedOutput()
 		if err != nil || !strings.Contains(string(out), c.want) {
