@@ -5,6 +5,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"unicode/utf8"
 )
 
 // ACLs say who else than the job's owner and the administrators may see it and
@@ -62,7 +63,7 @@ func badName(name string) string {
 		return "* means everybody and stands alone"
 	case strings.HasPrefix(name, groupMark):
 		return quote(name) + " is the notation of a list"
-	case strings.ContainsFunc(name, func(r rune) bool { return r <= ' ' || r == 0x7f || strings.ContainsRune(`,:/\"'`, r) }):
+	case !utf8.ValidString(name), strings.ContainsFunc(name, func(r rune) bool { return r <= ' ' || r == 0x7f || strings.ContainsRune(`,:/\"'`, r) }):
 		return quote(name) + " is no name of a user or a group"
 	}
 	return ""
@@ -101,8 +102,17 @@ func (p People) And(more People) People {
 func (p *People) read(r *reader, n *node, path string) {
 	*p = People{}
 	if n.kind != list {
+		if n.kind != scalar {
+			r.expected(n, path, "text or a list", peopleForm)
+			return
+		}
 		text, ok := r.plainText(n, path, false)
 		if !ok {
+			return
+		}
+		if users, groups, _ := strings.Cut(text, " "); strings.HasSuffix(users, ",") && strings.TrimSpace(groups) != "" {
+			// YARN takes bob of "alice, bob" for a group; who writes that means a user.
+			r.report(n.at, path, quote(text)+": what stands after the blank are groups", `write no blank after a comma: "alice,bob"; or a list: [alice, bob, "group:research"]`)
 			return
 		}
 		var err error

@@ -24,7 +24,7 @@ func TestPeopleAreReadAsYARNReadsThem(t *testing.T) {
 			t.Errorf("%q: %+v, %v; want %+v", text, got, err, want)
 		}
 	}
-	for _, text := range []string{"alice,*", "alice bob ops", "a:b", `a"b`, "group:ops", "a/b"} {
+	for _, text := range []string{"alice,*", "alice bob ops", "a:b", `a"b`, "group:ops", "a/b", "\xa8"} {
 		if got, err := ParsePeople(text); err == nil {
 			t.Errorf("%q is read as %+v", text, got)
 		}
