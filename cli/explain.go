@@ -71,9 +71,10 @@ func (e *Env) explain(ctx context.Context, j job, out *output) error {
 }
 
 // gathering says that a cluster sees nothing in a job's way. Then its coordinator
-// may know more, such as that no node is left which its placement allows.
+// may know more: that no node is left which its placement allows, or that it was
+// preempted and lets others be first, which a cluster takes for running.
 func gathering(reasons []backend.Reason) bool {
-	return len(reasons) == 1 && reasons[0].Code == "starting"
+	return len(reasons) == 0 || len(reasons) == 1 && reasons[0].Code == "starting"
 }
 
 // reasons asks the cluster; on this machine the journal has them.
