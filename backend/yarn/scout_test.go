@@ -45,7 +45,7 @@ func TestReportsInTheWordsOfTheRule(t *testing.T) {
 		},
 		"between two masters its slots stay": {
 			&yarnpb.ApplicationReport{ApplicationId: id(4), User: new("alice"), State: yarnpb.AppState_ACCEPTED.Enum(), CurrentAttempt: hadoop.AttemptID{Number: 2}.Proto(), LaunchTime: new(int64(5000))},
-			gang.Application{ID: "application_1_0004", User: "alice", Launched: time.UnixMilli(5000), State: gang.Running, Visible: true},
+			gang.Application{ID: "application_1_0004", User: "alice", Launched: time.UnixMilli(5000), State: gang.Running, Away: true, Visible: true},
 		},
 		"over": {
 			&yarnpb.ApplicationReport{ApplicationId: id(5), User: new("alice"), State: yarnpb.AppState_KILLED.Enum(), LaunchTime: new(int64(5000))},
