@@ -80,6 +80,10 @@ type Artefact struct {
 // ErrUnknownJob says that a backend has never heard of a job.
 var ErrUnknownJob = errors.New("no such job")
 
+// ErrUnusable says that a backend cannot be called: its configuration is wrong, or
+// there is no proof of who calls. Nothing was asked of it.
+var ErrUnusable = errors.New("cannot be called")
+
 // ErrSuperseded says that another coordinator with a higher term owns the job.
 var ErrSuperseded = errors.New("superseded by a coordinator with a higher term")
 

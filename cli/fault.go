@@ -10,6 +10,7 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/muster-project/muster/backend"
 	"github.com/muster-project/muster/storage"
 )
 
@@ -166,7 +167,7 @@ func codeOf(err error) int {
 		return exitTimeout
 	case errors.Is(err, context.Canceled):
 		return exitStopped
-	case errors.Is(err, os.ErrPermission), errors.Is(err, syscall.ENOSPC), errors.Is(err, storage.ErrAway):
+	case errors.Is(err, os.ErrPermission), errors.Is(err, syscall.ENOSPC), errors.Is(err, storage.ErrAway), errors.Is(err, backend.ErrUnusable):
 		return exitRefused
 	}
 	return exitInternal

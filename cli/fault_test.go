@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/muster-project/muster/api"
+	"github.com/muster-project/muster/backend"
 	"github.com/muster-project/muster/spec"
 	"github.com/muster-project/muster/storage"
 )
@@ -47,15 +48,16 @@ func TestReport(t *testing.T) {
 			refused(api.Errorf(api.CodeForbidden, "m-1: not yours").WithHint("ask its owner")), 69,
 			"muster: m-1: not yours\nhint: ask its owner\n",
 		},
-		"a fault of the server": {refused(api.Errorf(api.CodeInternal, "oops")), 70, "muster: oops\n"},
-		"a busy server":         {refused(api.Errorf(api.CodeBusy, "busy")), 75, "muster: busy\n"},
-		"a job's own status":    {verdictStatus(3), 3, ""},
-		"our signal":            {interruption{syscall.SIGINT}, 130, ""},
-		"the reader went away":  {fmt.Errorf("write: %w", syscall.EPIPE), 141, ""},
-		"time over":             {context.DeadlineExceeded, 124, "muster: context deadline exceeded\n"},
-		"no right":              {fmt.Errorf("x: %w", fs.ErrPermission), 69, "muster: x: permission denied\n"},
-		"a file system is away": {fmt.Errorf("m-1: journal: %w", storage.ErrAway), 69, "muster: m-1: journal: storage is away\n"},
-		"nobody classified it":  {errors.New("x: odd"), 70, "muster: x: odd\n"},
+		"a fault of the server":           {refused(api.Errorf(api.CodeInternal, "oops")), 70, "muster: oops\n"},
+		"a busy server":                   {refused(api.Errorf(api.CodeBusy, "busy")), 75, "muster: busy\n"},
+		"a job's own status":              {verdictStatus(3), 3, ""},
+		"our signal":                      {interruption{syscall.SIGINT}, 130, ""},
+		"the reader went away":            {fmt.Errorf("write: %w", syscall.EPIPE), 141, ""},
+		"time over":                       {context.DeadlineExceeded, 124, "muster: context deadline exceeded\n"},
+		"no right":                        {fmt.Errorf("x: %w", fs.ErrPermission), 69, "muster: x: permission denied\n"},
+		"a file system is away":           {fmt.Errorf("m-1: journal: %w", storage.ErrAway), 69, "muster: m-1: journal: storage is away\n"},
+		"a cluster that cannot be called": {fmt.Errorf("m-1: journal: %w", backend.ErrUnusable), 69, "muster: m-1: journal: cannot be called\n"},
+		"nobody classified it":            {errors.New("x: odd"), 70, "muster: x: odd\n"},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -164,10 +164,15 @@ func (b *Backend) Owner() string { return b.User }
 // FS is the cluster's file system.
 func (b *Backend) FS() storage.FS {
 	if err := b.connect(); err != nil {
-		return broken{err}
+		return broken{&unusable{err}}
 	}
 	return b.fs
 }
+
+// unusable is why the cluster cannot be called, in its own words.
+type unusable struct{ error }
+
+func (u *unusable) Unwrap() []error { return []error{u.error, backend.ErrUnusable} }
 
 // Jobs is the directory of the user's jobs.
 func (b *Backend) Jobs() string { return b.Layout.Jobs() }

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/muster-project/muster/backend"
 	"github.com/muster-project/muster/hadoop/conf"
 	"github.com/muster-project/muster/hadoop/kerberos"
 	"github.com/muster-project/muster/hadoop/rpc"
@@ -56,4 +57,14 @@ func TestDenied(t *testing.T) {
 		fmt.Fprintf(&out, "== %s\n%v\n", c.name, got)
 	}
 	golden(t, "denied", out.String())
+}
+
+// Who has no proof of who he is reads nothing of a job, and is told so in the same
+// words as elsewhere.
+func TestFilesOfAClusterThatCannotBeCalled(t *testing.T) {
+	why := fmt.Errorf("FILE:/tmp/krb5cc_1000: %w\nhint: kinit", kerberos.ErrExpired)
+	_, err := New(Config{Conf: conf.New(nil), Denied: why}).FS().Stat(t.Context(), "/")
+	if !errors.Is(err, backend.ErrUnusable) || !errors.Is(err, kerberos.ErrExpired) || err.Error() != why.Error() {
+		t.Errorf("%v, want %v", err, why)
+	}
 }
