@@ -60,6 +60,8 @@ func denied(err error, c *conf.Conf, user string) error {
 	case errors.Is(err, rpc.ErrNoMethod) && secure(c):
 		return hint(err, "%s, but this server asks for no proof: is it a server of that cluster? Whoever only pretends to be one gets no answer",
 			says(c, keyAuth, "simple"))
+	case strings.Contains(text, "InvalidToken"):
+		return hint(err, "the token has ended, or was cancelled with the job that it was for: kinit, or a keytab, and unset HADOOP_TOKEN_FILE_LOCATION")
 	case strings.Contains(text, "GSS initiate failed"):
 		return kerberos.Explain(err)
 	case errors.Is(err, rpc.ErrNoMethod), strings.Contains(text, "SIMPLE authentication is not enabled"):

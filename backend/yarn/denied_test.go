@@ -45,6 +45,7 @@ func TestDenied(t *testing.T) {
 		{"simple here, Kerberos there, before a word is said", simple, fmt.Errorf("authentication: %w: the server offers TOKEN by DIGEST-MD5, KERBEROS by GSSAPI; there is neither token nor Kerberos", rpc.ErrNoMethod), rpc.ErrNoMethod},
 		{"Kerberos here, simple there", proven, fmt.Errorf("authentication: %w: the server offers SIMPLE alone; there is Kerberos, and going without proof is not allowed", rpc.ErrNoMethod), rpc.ErrNoMethod},
 		{"less protection there", proven, fmt.Errorf("%w: authentication was agreed, privacy is the least allowed", sasl.ErrProtection), sasl.ErrProtection},
+		{"a token that was cancelled", proven, said("org.apache.hadoop.security.token.SecretManager$InvalidToken", "Token for real user: , can't be found in cache"), nil},
 		{"another protection of data", proven, fmt.Errorf("datanode dn:9866: handshake: %w: the server offers auth-conf", sasl.ErrProtection), sasl.ErrProtection},
 		{"more protection there", simple, said(rpc.SaslFailed, "No common protection layer between client and server"), rpc.SaslFailed},
 		{"what has a hint keeps it", proven, fmt.Errorf("%w\nhint: kinit", kerberos.ErrNoTicket), kerberos.ErrNoTicket},
