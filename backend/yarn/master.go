@@ -51,6 +51,7 @@ type master struct {
 	closing  bool
 	aside    *Aside
 	beating  bool // an allocate is under way
+	refused  bool // the last one: what is to be said waits for its turn
 	beat     time.Time
 	pace     time.Duration
 	looking  bool
@@ -145,7 +146,7 @@ func (m *master) heart(now time.Time) time.Time {
 		return now.Add(time.Hour) // its answer wakes the loop
 	}
 	due := m.beat.Add(m.interval(now))
-	if m.book.Pending(now) {
+	if m.book.Pending(now) && !m.refused {
 		due, m.pace = now, 0
 	}
 	if now.Before(due) {
@@ -169,7 +170,7 @@ func (m *master) interval(now time.Time) time.Duration {
 	if d := time.Duration(m.AM.Heartbeat); d > 0 {
 		every = d
 	}
-	if m.book.Asking(now) {
+	if m.book.Asking(now) && !m.refused {
 		return min(every, max(paceFirst, m.pace))
 	}
 	m.pace = 0
@@ -178,6 +179,7 @@ func (m *master) interval(now time.Time) time.Duration {
 
 // answer takes what the scheduler said.
 func (m *master) answer(b ledger.Beat, resp *yarnpb.AllocateResponse, err error, now time.Time) {
+	m.refused = false
 	switch {
 	case err == nil:
 		m.nodes.Keep(resp.GetNmTokens())
@@ -193,6 +195,7 @@ func (m *master) answer(b ledger.Beat, resp *yarnpb.AllocateResponse, err error,
 		m.book.RefuseAll("the resource manager refuses what was asked for: " + cause(err))
 	default:
 		m.Log.Error("the resource manager refused a heartbeat", "error", err)
+		m.refused = true
 		m.book.Resync()
 	}
 }

@@ -45,7 +45,7 @@ func (m *Master) exchange(ctx context.Context, req *yarnpb.AllocateRequest) erro
 		if answered(err) {
 			m.lost = nil // refused: nothing of it was done
 		}
-		return err
+		return gone(err)
 	}
 	m.lost, m.response = nil, resp.GetResponseId()
 	m.roll(token.FromProto(resp.GetAmRmToken()))

@@ -2,6 +2,7 @@ package yarn
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 
 	"github.com/muster-project/muster/hadoop/pb/yarnpb"
@@ -37,6 +38,16 @@ const (
 	// the containers alone: they may belong to the next attempt.
 	ErrGone = NoSuchAttempt
 )
+
+// gone gives the refusal of a secure ResourceManager the form of ErrGone: it drops
+// an attempt's token together with the attempt, and so never comes to say that it
+// has given that up. One that restarts has all tokens before it answers anybody.
+func gone(err error) error {
+	if errors.Is(err, InvalidToken) && strings.Contains(message(err), "not found in AMRMTokenSecretManager") {
+		return fmt.Errorf("%w: %w", ErrGone, err)
+	}
+	return err
+}
 
 // failure gives one container's own failure the form of any other refusal.
 func failure(x *yarnpb.SerializedException) error {

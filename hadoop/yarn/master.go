@@ -156,7 +156,7 @@ func (m *Master) insist(ctx context.Context, method string, req, resp proto.Mess
 	for {
 		err := m.client.Once(ctx, method, req, resp)
 		if err == nil || answered(err) {
-			return sent, err
+			return sent, gone(err)
 		}
 		if !errors.Is(err, rpc.ErrUnanswered) {
 			return sent || ctx.Err() != nil, err // the context may have ended after it was sent

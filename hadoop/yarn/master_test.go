@@ -350,6 +350,30 @@ func TestOldCommands(t *testing.T) {
 	}
 }
 
+// A ResourceManager that has given an attempt up knows its token no more, and
+// refuses a new connection for that. Any other trouble with a token is not the end.
+func TestAMasterWhoseTokenIsForgottenIsGone(t *testing.T) {
+	for text, want := range map[string]bool{
+		"appattempt_1_0001_000001 not found in AMRMTokenSecretManager.":        true,
+		"Invalid AMRMToken from appattempt_1_0001_000001":                      false,
+		"Given AMRMToken for application : appattempt_1_0001_000001 seems bad": false,
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			f := &fake{handle: func(request) answer { return answer{exception: InvalidToken, text: text} }}
+			m := f.master(t)
+			_, allocate := m.Allocate(t.Context(), &yarnpb.AllocateRequest{})
+			_, register := m.Register(t.Context(), "here", "")
+			for _, err := range []error{allocate, register} {
+				if errors.Is(err, ErrGone) != want || !errors.Is(err, InvalidToken) {
+					t.Errorf("%s: got %v, gone: want %v", text, err, want)
+				}
+			}
+			m.Close()
+			f.stop()
+		})
+	}
+}
+
 // A token that comes with an answer is what the very next connection uses, and
 // that is opened with the next call.
 func TestRolledToken(t *testing.T) {
