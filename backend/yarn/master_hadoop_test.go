@@ -3,6 +3,7 @@
 package yarn
 
 import (
+	"context"
 	"errors"
 	"net/http"
 	"strings"
@@ -266,7 +267,8 @@ func TestTwoGangsOnTheCluster(t *testing.T) {
 	second.close(event.Outcome{State: event.Succeeded})
 }
 
-// A resource manager that restarts is told everything again; what runs goes on.
+// A resource manager that restarts is told everything again; what runs goes on. It
+// takes back what nobody starts anything in, and says so: here within seconds.
 func TestResourceManagerRestarts(t *testing.T) {
 	first, more := role("worker", 2, 2, small()), role("more", 1, 1, small())
 	more.Stage = 1
@@ -279,10 +281,25 @@ func TestResourceManagerRestarts(t *testing.T) {
 	b.open(1)
 	b.request(ask(1, 2, first))
 	slots := b.launch(b.grants(2)...)
-	if err := errors.Join(cluster.Stop(t.Context(), "rm"), cluster.Start(t.Context(), "rm"), cluster.Wait(t.Context())); err != nil {
+	restart := func(ctx context.Context, settings ...string) error {
+		return errors.Join(cluster.Stop(ctx, "rm"), cluster.Start(ctx, "rm", settings...), cluster.Wait(ctx))
+	}
+	t.Cleanup(func() {
+		if err := restart(context.WithoutCancel(t.Context())); err != nil {
+			t.Error(err)
+		}
+	})
+	if err := restart(t.Context(), "-D", "yarn.resourcemanager.rm.container-allocation.expiry-interval-ms=3000"); err != nil {
 		t.Fatal(err)
 	}
 	b.request(ask(2, 1, more))
+	forgotten := b.grants(1)[0]
+	if e := b.next(); e.Gone == nil || e.Gone.Slot != forgotten.ID || e.Gone.Class != event.ClassLost || !e.Gone.Blameless || !strings.Contains(e.Gone.Reason, "in time") {
+		t.Errorf("%s, want that %s was taken back", said(e), forgotten.ID)
+	} else {
+		t.Log(e.Gone.Reason)
+	}
+	b.request(ask(3, 1, more))
 	slots = append(slots, b.launch(b.grants(1)...)...)
 	var ids []string
 	for _, s := range slots {
