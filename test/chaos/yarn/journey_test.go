@@ -184,6 +184,7 @@ func (j *journey) pass(moment string, faults []fault) {
 		}
 		for _, f := range faults {
 			until(t, "an executor is frozen", 20*time.Millisecond, func() bool { return j.frozen.Load() != 0 })
+			until(t, "every task has an executor", look, func() bool { return j.executors() == 3 })
 			rest(t.Context(), 500*time.Millisecond) // the others answer
 			for _, task := range j.now().Tasks {
 				if task.State == "running" || task.State == "ready" {
@@ -356,6 +357,17 @@ func (j *journey) freeze() {
 			}
 		}
 	})
+}
+
+// executors is in how many containers one runs.
+func (j *journey) executors() int {
+	all := map[string]bool{}
+	for _, p := range j.processes(j.app) {
+		if p.executor() {
+			all[p.container] = true
+		}
+	}
+	return len(all)
 }
 
 func (j *journey) thaw() {
