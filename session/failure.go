@@ -34,13 +34,14 @@ func (s *Session) judgeFailures() {
 		return
 	}
 	note := ""
+	left := s.restartsLeft(t)
+	if s.free(t) && (t.started.IsZero() || t.role.OnFailure == spec.FailureRestart) {
+		// Where nothing of it has run yet, its role's policy has nothing to say.
+		s.decideRestart(t, max(0, left), true)
+		return
+	}
 	switch t.role.OnFailure {
 	case spec.FailureRestart:
-		left := s.restartsLeft(t)
-		if s.free(t) {
-			s.decideRestart(t, max(0, left), true)
-			return
-		}
 		if left > 0 {
 			s.decideRestart(t, left-1, false)
 			return

@@ -71,6 +71,14 @@ func (s *Session) pendingOf(t *task, signals []string, out []Action) []Action {
 	if sl == nil || !sl.started || !t.active() {
 		return out
 	}
+	// Before the stop: what that ends finds in its deadline file why, and until when.
+	if w := t.warned; w != nil && t.phase == running {
+		p := Preempt{Slot: t.slot, Task: t.id, Incarnation: t.incarnation, Serial: w.serial, Deadline: w.deadline, Reason: w.reason}
+		if on := t.role.OnPreempt; on != nil && w.stands() {
+			p.Signal, p.Before = on.Signal, time.Duration(on.Before)
+		}
+		out = append(out, p)
+	}
 	switch {
 	case t.stopping != nil:
 		out = append(out, StopTask{Slot: t.slot, Task: t.id, Incarnation: t.incarnation,
@@ -81,13 +89,6 @@ func (s *Session) pendingOf(t *task, signals []string, out []Action) []Action {
 		if ok, _ := s.startable(t); ok {
 			out = append(out, Start{Slot: t.slot, Task: t.id, Incarnation: t.incarnation, Roster: s.roster})
 		}
-	}
-	if w := t.warned; w != nil && t.phase == running {
-		p := Preempt{Slot: t.slot, Task: t.id, Incarnation: t.incarnation, Serial: w.serial, Deadline: w.deadline, Reason: w.reason}
-		if on := t.role.OnPreempt; on != nil && w.stands() {
-			p.Signal, p.Before = on.Signal, time.Duration(on.Before)
-		}
-		out = append(out, p)
 	}
 	for _, id := range signals {
 		if sg := s.signals[id]; sg.pending[t.id] && t.phase == running {

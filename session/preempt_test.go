@@ -301,10 +301,16 @@ func TestRequeue(t *testing.T) {
 	if len(told) != 2 && len(told) != 3 || told["worker/0"].Signal != "USR1" || !told["worker/0"].Deadline.Equal(w.now.Add(30*time.Second)) {
 		t.Fatalf("told: %+v", told)
 	}
-	stopped := map[string]bool{}
+	stopped, heard := map[string]bool{}, map[string]bool{}
 	for _, a := range w.s.Pending() {
-		if st, ok := a.(session.StopTask); ok {
-			stopped[st.Task.String()] = true
+		switch a := a.(type) {
+		case session.Preempt:
+			heard[a.Task.String()] = true
+		case session.StopTask:
+			stopped[a.Task.String()] = true
+			if !heard[a.Task.String()] {
+				t.Errorf("%s is stopped before it is told until when", a.Task)
+			}
 		}
 	}
 	if !stopped["ps/0"] || len(stopped) != 1 {
@@ -326,6 +332,25 @@ func TestRequeue(t *testing.T) {
 	w.say(session.Requeue{Request: "r1", By: "ann"})
 	if len(w.events) != n {
 		t.Errorf("the same request again gave new facts")
+	}
+}
+
+// What infrastructure takes away before anything of a task has run is asked for
+// again, whatever the role's policy: it is about what runs.
+func TestASlotThatIsLostBeforeTheStartFailsNobody(t *testing.T) {
+	late := plan.TaskID{Role: "worker", Index: 1}
+	w := newWorld(t, ranks(role("worker", 2)), late)
+	w.has("worker/1", "called")
+	clear(w.quiet)
+	x := w.of("worker/1")
+	delete(w.slots, x.slot.Slot)
+	w.say(session.Gone{Slot: x.slot.Slot, Class: event.ClassLost, Reason: "it was granted to an earlier coordinator", Blameless: true})
+	w.has("worker/0", "running")
+	w.has("worker/1", "running")
+	w.exit("worker/0", 0)
+	w.exit("worker/1", 0)
+	if o := w.sealed(); o.State != event.Succeeded {
+		t.Errorf("%+v", o)
 	}
 }
 

@@ -40,9 +40,12 @@ type executor struct {
 
 var epoch0 = time.Date(2026, 11, 30, 12, 0, 0, 0, time.UTC)
 
-func newWorld(t testing.TB, p *plan.Plan) *world {
+func newWorld(t testing.TB, p *plan.Plan, quiet ...plan.TaskID) *world {
 	w := &world{t: t, s: session.New(session.Options{}), now: epoch0, slots: map[string]*executor{}, done: map[string]bool{},
 		auto: true, quiet: map[plan.TaskID]bool{}, capacity: 1 << 20}
+	for _, id := range quiet {
+		w.quiet[id] = true
+	}
 	w.record(session.Submit(p, "ann", "here", w.now))
 	w.s.Evolve(w.events[0])
 	w.takeOver()

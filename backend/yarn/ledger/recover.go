@@ -69,7 +69,7 @@ func (l *Ledger) Missing(now time.Time) {
 				l.gone(id, verdict{})
 				continue
 			}
-			l.gone(id, verdict{class: event.ClassLost, reason: why})
+			l.gone(id, verdict{class: event.ClassLost, reason: why, blameless: true})
 		}
 	}
 }
