@@ -127,7 +127,11 @@ func TestAKilledBuilderLeavesNothingThatIsUsed(t *testing.T) {
 		})
 		done <- err
 	}()
-	<-waiting
+	select {
+	case <-waiting:
+	case err := <-done:
+		t.Fatalf("nobody held the lock: %v", err)
+	}
 	end(t, f)
 	if err := <-done; err != nil {
 		t.Fatal(err)

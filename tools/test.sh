@@ -105,10 +105,18 @@ processes() { "$go" list ./cmd/muster ./process ./test/...; }
 # Tests of both kinds run a KDC of their own.
 kerberos() { bash test/cluster/kdc.sh; }
 
+# Environments are made with uv where there is one, and with pip; both are tested.
+installers() {
+	local uv
+	uv=$(bash test/python/uv.sh)
+	PATH=$(dirname "$uv"):$PATH # of this part alone
+}
+
 unit() {
 	echo "every package whose tests stay in one process, with the race detector"
 	need gcc gcc libc6-dev # the race detector wants it; muster itself needs no C
 	kerberos
+	installers
 	local packages
 	mapfile -t packages < <("$go" list ./... | grep -vxFf <(processes))
 	CGO_ENABLED=1 "$go" test -race "${packages[@]}"
@@ -133,6 +141,7 @@ race() {
 quick() {
 	echo "every package, without the race detector: no cluster, no framework"
 	kerberos
+	installers
 	"$go" test ./...
 }
 
@@ -146,6 +155,7 @@ frameworks() {
 		path=$(python "$name")
 		pythons+=(-python "$name=$path")
 	done
+	installers
 	"$go" test -count=1 -timeout 5m -tags frameworks -run "$(of_index)" -v ./python
 	"$go" test -count=1 -timeout 15m -tags frameworks -v ./test/train -args -muster "$root/bin/muster" "${pythons[@]}"
 }
