@@ -211,6 +211,7 @@ func (m *master) again() {
 			switch {
 			case err == nil:
 				m.book.Resync()
+				m.book.Forgotten(now)
 				m.registered(r, now)
 			case errors.Is(err, hadoop.ErrGone):
 				m.supersede(err)

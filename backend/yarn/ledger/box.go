@@ -228,6 +228,8 @@ func (l *Ledger) Started(id string, err error, certain bool, now time.Time) {
 	switch {
 	case err == nil:
 		b.accepted, b.pace, b.looked = true, paceFirst, now
+	case certain && b.at.Before(l.forgot): // its token is of a resource manager of before
+		l.vanish(b)
 	case certain || !now.Before(b.limit.Add(l.Times.Reach-l.Times.Localise)):
 		b.fault, b.killAt = "its node did not start it: "+err.Error(), now
 		l.faults.blame(b.slot.Node, l.sight.count, false, now)

@@ -82,6 +82,7 @@ type Ledger struct {
 	nodes    map[string]node // those that are not well
 	sight    sight
 	events   []backend.Event
+	forgot   time.Time   // when the resource manager last restarted
 	took     time.Time   // when the scheduler last took, or was given, a container for others
 	stage    int         // highest stage whose gang was complete; -1 for none
 	closed   bool        // nothing is wanted any more

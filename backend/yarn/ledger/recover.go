@@ -49,6 +49,35 @@ func (l *Ledger) recover(c Container, now time.Time) {
 	}
 }
 
+// Forgotten notes that the resource manager has restarted: it learns from its
+// nodes what runs, and never of what was granted and not started. That it would
+// not confirm as gone, however often it is given back.
+func (l *Ledger) Forgotten(now time.Time) {
+	l.forgot = now
+	for _, id := range l.ids() {
+		if b := l.boxes[id]; !b.known && !b.ever {
+			l.vanish(b)
+		}
+	}
+}
+
+// vanish takes a container off the books in which nothing was started and that
+// the resource manager knows nothing of.
+func (l *Ledger) vanish(b *box) {
+	id := b.slot.ID
+	delete(l.boxes, id)
+	delete(l.drops, id)
+	delete(l.dropping, id)
+	l.grown = true
+	switch {
+	case b.phase == held:
+	case b.released:
+		l.gone(id, verdict{})
+	default:
+		l.gone(id, verdict{class: event.ClassLost, reason: "the resource manager restarted before anything was started in it", blameless: true})
+	}
+}
+
 // Missing gives up the slots of the journal that nobody has reported in time. A
 // resource manager that has just restarted learns of containers late, and a
 // container that lives although its slot is gone would have a twin.

@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -58,6 +59,54 @@ func TestTakeoverAdoptsWhatLives(t *testing.T) {
 		if g, ok := w.gone[id]; !ok || g.Class != event.ClassLost || !strings.Contains(g.Reason, why) {
 			t.Errorf("%+v, want %s lost because: %s", w.gone, id, why)
 		}
+	}
+}
+
+// What a resource manager granted and nobody had started anything in when it
+// restarted, it never speaks of again: held ones are asked for anew, and those
+// that the coordinator knows are lost. Nodes refuse their tokens.
+func TestARestartForgetsWhatWasNotStarted(t *testing.T) {
+	w := newWorld(3, roleOf("worker", 3, 3, 0))
+	w.request(1, 3, "worker/0", "worker/1", "worker/2")
+	w.beat()
+	w.schedule(2) // the gang is not complete
+	w.beat()
+	w.restart()
+	w.beat()
+	w.schedule(3)
+	w.beat()
+	if len(w.granted) != 3 {
+		t.Fatalf("granted after the restart: %v", w.granted)
+	}
+	ids := slices.Sorted(mapKeys(w.granted))
+	w.launch(ids[0])
+	w.work(false, false)
+	w.nodes()
+	w.restart() // between the first start and the others
+	for _, id := range ids[1:] {
+		if g, ok := w.gone[id]; !ok || g.Class != event.ClassLost || !g.Blameless || !strings.Contains(g.Reason, "restarted before anything was started") {
+			t.Errorf("%s: %+v", id, g)
+		}
+	}
+	if _, ok := w.gone[ids[0]]; ok {
+		t.Errorf("%s runs, and is given up", ids[0])
+	}
+
+	// The node is asked with the old token just when the resource manager restarts.
+	w = newWorld(1, roleOf("worker", 1, 1, 0))
+	w.request(1, 1, "worker/0")
+	w.beat()
+	w.schedule(1)
+	w.beat()
+	ids = slices.Sorted(mapKeys(w.granted))
+	w.launch(ids...)
+	k := w.book.Work(w.now)
+	w.pass(time.Second)
+	w.restart()
+	w.book.Started(k.Start[0].ID, errors.New("allocated by a previous ResourceManager"), true, w.now)
+	w.conclude()
+	if g, ok := w.gone[ids[0]]; !ok || !g.Blameless {
+		t.Errorf("%v", w.gone)
 	}
 }
 

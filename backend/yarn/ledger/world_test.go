@@ -169,15 +169,19 @@ func (w *world) beat() {
 	w.conclude()
 }
 
-// restart is a resource manager that knows the containers and nothing that was asked.
+// restart is a resource manager that learns from its nodes what was started, and
+// knows nothing else: neither what was asked nor what it had granted.
 func (w *world) restart() {
 	w.asks = map[int64]lines{}
-	for _, id := range w.fresh { // not acquired yet: lost
-		w.there[id].ended = true
-		w.room[w.there[id].node]++
+	for _, c := range w.there {
+		if !c.launched && !c.ended {
+			c.ended = true
+			w.room[c.node]++
+		}
 	}
 	w.fresh = nil
 	w.book.Resync()
+	w.book.Forgotten(w.now)
 	w.conclude()
 }
 
