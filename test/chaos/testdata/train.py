@@ -81,7 +81,7 @@ while not last:
         save(step)
         if stage:
             print(f"step {step}/1000000", flush=True)
-    time.sleep(0.1 if stage else 0.04)  # two cores have a cluster beside it to run
+    time.sleep(0.1)  # the third failure of a sidecar must find the workers at it
     if stopping:
         time.sleep(1.2)  # what saving takes
         held("stop")
