@@ -217,8 +217,8 @@ secure() {
 	beside=$!
 	set +m
 	trap 'kill -- "-$beside" 2>/dev/null || true' EXIT
-	with_keys secure on_yarn "$conf" -short -run '^TestSecure'
-	under_fire "$conf" -short
+	with_keys secure on_yarn "$conf" -short -run '^TestSecure' -skip '^TestSecureTokens'
+	under_fire "$conf" -short -skip "$lasting"
 	hadoop down --dir "$conf"
 	mapfile -t packages < <(with_hadoop | grep '^\./hadoop/')
 	HADOOP_CONF_DIR=$second with_keys integrity "$go" test -count=1 -p 1 -timeout 5m -tags hadoop -run '^TestSecure' -skip '^TestSecureNameNodes' "${packages[@]}"
@@ -267,6 +267,8 @@ chaos() {
 
 # under_fire CONF TEST-FLAG... kills parts of muster and daemons of the cluster,
 # which is good for nothing else meanwhile, while PyTorch trains on it.
+# lasting are the tests under fire that take a minute each: "make chaos" has them.
+lasting='^TestChaosYARN(NameNodeIsAwayForLong|ALostNodeIsNamed)$'
 under_fire() {
 	HADOOP_CONF_DIR=$1 "$go" test -count=1 -timeout 120m -tags chaos -v "${@:2}" ./test/chaos/yarn \
 		-args -muster "$root/bin/muster" -torch "$(python torch)"

@@ -62,7 +62,7 @@ func (w *world) rolled() time.Duration {
 func TestSecureTokensWearOut(t *testing.T) {
 	w := newSecureWorld(t, "alice")
 	if life := w.tokenLife(); testing.Short() && life > 2*time.Minute {
-		t.Skipf("tokens live for %v here: it is run where they live for a minute, on mode integrity", life)
+		t.Fatalf("tokens live for %v here: it is run where they live for a minute, on mode integrity", life)
 	}
 	files := w.files()
 	mortal := w.submit("-N", "1", "--memory", "256MiB", "--name", "mortal", "--workdir", "none", "--", "sleep", "300")

@@ -18,9 +18,6 @@ import (
 // answered, training goes on, nothing is decided; then the journal goes on, too.
 // The coordinator's log speaks of it; executors only say that output is kept later.
 func TestChaosYARNNameNodeIsAwayForLong(t *testing.T) {
-	if testing.Short() {
-		t.Skip("takes a minute: make chaos does it")
-	}
 	w := newWorld(t)
 	j := w.begin(t, nil, rand.New(rand.NewPCG(*seed, 7)), &results{})
 	defer j.close()

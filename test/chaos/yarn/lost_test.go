@@ -25,9 +25,6 @@ roles: {hold: {memory: 256MiB, command: "exec sleep 600", on_failure: stop}}
 // node, and the journal says when: not later than the cluster is configured to
 // notice it.
 func TestChaosYARNALostNodeIsNamed(t *testing.T) {
-	if testing.Short() {
-		t.Skip("takes a minute: make chaos does it")
-	}
 	w := newWorld(t)
 	j := &journey{world: w, t: t, r: rand.New(rand.NewPCG(*seed, 8)), res: &results{}, stage: t.TempDir(), struck: func() {}}
 	j.life, j.end = context.WithCancel(t.Context())
