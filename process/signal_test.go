@@ -139,7 +139,8 @@ func TestSignalsIgnoredByTheExecutorAreNotByTheProcesses(t *testing.T) {
 }
 
 func TestWhatAFailedProcessLeavesIsStoppedWithTheOthers(t *testing.T) {
-	s := task(t, "sleep 300 & exit 3", "trap '' TERM; while :; do sleep 0.05; done")
+	deaf := filepath.Join(t.TempDir(), "deaf") // to the signal, which it must be before it comes
+	s := task(t, "sleep 300 & while [ ! -e "+deaf+" ]; do sleep 0.02; done; exit 3", "trap '' TERM; : > "+deaf+"; while :; do sleep 0.05; done")
 	s.Grace = 500 * time.Millisecond
 	began := time.Now()
 	if got := run(t, s); got.First != 0 || got.Procs[1].Signal != syscall.SIGKILL {
