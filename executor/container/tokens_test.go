@@ -181,7 +181,7 @@ func TestCredentialsThatCannotBeRemovedAreEmptied(t *testing.T) {
 	} else if err := unix.Mount(file, file, "", unix.MS_BIND, ""); err == nil {
 		t.Cleanup(func() { _ = unix.Unmount(file, 0) })
 	} else {
-		t.Skipf("no mounts here: %v", err)
+		t.Fatalf("mounts are not allowed here, and without one nothing keeps root from removing a file: run it as another user: %v", err)
 	}
 	if _, err := read(file, slog.New(slog.DiscardHandler)); err != nil {
 		t.Fatal(err)

@@ -78,7 +78,11 @@ func tellTokens() (*token.Credentials, error) {
 	if err != nil {
 		return nil, err
 	}
-	fmt.Fprintf(os.Stdout, "file %v, %d secrets, here %v\n", info.Mode(), len(c.Secrets), strings.Contains(file, "/work/"))
+	here, err := os.Getwd()
+	if err != nil {
+		return nil, err
+	}
+	fmt.Fprintf(os.Stdout, "file %v, %d secrets, here %v\n", info.Mode(), len(c.Secrets), strings.HasPrefix(file, here+"/"))
 	for i := range c.Tokens {
 		fmt.Fprintln(os.Stdout, "has", &c.Tokens[i])
 	}
