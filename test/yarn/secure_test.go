@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/muster-project/muster/event"
+	"github.com/muster-project/muster/hadoop/conf"
 	"github.com/muster-project/muster/test/cluster/hadoop/lab"
 	"github.com/muster-project/muster/test/train"
 )
@@ -54,6 +55,24 @@ func (w *world) keys() []string {
 	return []string{"--keytab", filepath.Join(keytabs, w.user+".keytab"), "--principal", w.user}
 }
 
+// activeNameNode is the address of the NameNode that serves calls.
+func (w *world) activeNameNode() string {
+	w.t.Helper()
+	c, err := lab.Open(w.conf)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	name, err := c.Active(w.t.Context(), "nn")
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	site, err := conf.Load(w.conf)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return site.String("dfs.namenode.rpc-address.lab."+name, "")
+}
+
 // A real training at privacy, by a ticket cache and nothing else.
 func TestSecureTrainingWithATicketCache(t *testing.T) {
 	t.Parallel()
@@ -71,14 +90,19 @@ func TestSecureTrainingWithATicketCache(t *testing.T) {
 
 // A job that was submitted with a keytab is watched and steered with it, on this
 // machine without its being named again. Who has only a ticket of their own neither
-// acts for its owner, nor on it.
+// acts for its owner, nor on it. Its tasks have a token of each file system that it
+// names, here of the NameNode that is active, by its address.
 func TestSecureAJobIsSteeredByItsOwnerAlone(t *testing.T) {
 	t.Parallel()
 	w := newPerson(t, "alice")
-	id := w.submit(append(w.keys(), "-N", "2", "--memory", "256MiB", "--workdir", "none", "--", "bash", "-c",
-		`echo "hello from $MUSTER_TASK"; while :; do sleep 0.2; done`)...)
+	id := w.submit(append(w.keys(), "-N", "2", "--memory", "256MiB", "--workdir", "none", "--native", "filesystems=[hdfs://"+w.activeNameNode()+"]", "--", "bash", "-c",
+		`grep -ao 'ha-hdfs:[a-z]*\|127.0.0.1:[0-9]*' "$HADOOP_TOKEN_FILE_LOCATION" | sort -u; echo "hello from $MUSTER_TASK"; while :; do sleep 0.2; done`)...)
 	w.until(id, "running", running)
 	w.eventually("both tasks have printed", func() bool { return strings.Count(w.logs(id), "hello from task/") == 2 })
+	_, port, _ := strings.Cut(w.activeNameNode(), ":")
+	if out := w.logs(id, "--no-prefix"); strings.Count(out, "ha-hdfs:lab\n") != 2 || strings.Count(out, "127.0.0.1:"+port+"\n") != 2 {
+		t.Errorf("tokens of file systems:\n%s", out)
+	}
 	if out := w.must("ps"); !strings.Contains(out, id) || !strings.Contains(out, "running") {
 		t.Errorf("ps:\n%s", out)
 	}
